@@ -1,0 +1,123 @@
+"""Rewards: a declarative tree of typed leaves.
+
+A leaf gives a score and a status; a node joins its children. `training_core.rewards` has one file
+for each leaf type here. A leaf that fails is *unscored*, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from training_core.contract.strict import StrictModel
+
+RewardName = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[a-z][a-z0-9_\-]*$")]
+
+
+class CorrectnessReward(StrictModel):
+    """1 when the number in the completion equals the answer, else 0."""
+
+    type: Literal["correctness"] = "correctness"
+    """Kind of reward."""
+    name: RewardName = "correctness"
+    """Name in charts and tables."""
+    answer_tag: str = Field(default="answer", max_length=40, pattern=r"^[a-z][a-z0-9_]*$|^$")
+    """Tag whose content is compared, such as `answer`; empty compares the last number."""
+    tolerance: float = Field(default=0.0, ge=0, le=1.0)
+    """Largest relative difference that still counts as equal; 0 means exactly equal."""
+
+
+class FormatReward(StrictModel):
+    """1 when each tag stands exactly once, in order, closed and not empty, and nothing else."""
+
+    type: Literal["format"] = "format"
+    """Kind of reward."""
+    name: RewardName = "format"
+    """Name in charts and tables."""
+    tags: tuple[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], ...] = Field(
+        default=("answer",), min_length=1, max_length=8
+    )
+    """Tags that must follow each other, such as `think`, `answer`."""
+    allow_text_outside: bool = False
+    """Whether text may stand before, between or after the tags."""
+
+
+class LengthReward(StrictModel):
+    """0 up to the target length, falling linearly to -1 at the limit (DAPO, equation 13)."""
+
+    type: Literal["length"] = "length"
+    """Kind of reward."""
+    name: RewardName = "length"
+    """Name in charts and tables."""
+    target_tokens: int = Field(default=48, ge=0, le=1_000_000)
+    """Completion length, in tokens, up to which nothing is taken off."""
+    limit_tokens: int = Field(default=64, ge=1, le=1_000_000)
+    """Completion length, in tokens, at which the reward is -1."""
+
+    @model_validator(mode="after")
+    def check_order(self) -> Self:
+        """The slope needs a limit beyond its target."""
+        if self.limit_tokens <= self.target_tokens:
+            raise ValueError("limit_tokens must be larger than target_tokens")
+        return self
+
+
+class WeightedTerm(StrictModel):
+    """One child of a weighted sum."""
+
+    weight: float = Field(ge=-1000, le=1000)
+    """Factor on the child's score."""
+    node: RewardNode
+    """The reward that is weighted."""
+
+
+class WeightedSumReward(StrictModel):
+    """Sum of weight times score over the children."""
+
+    type: Literal["weighted_sum"] = "weighted_sum"
+    """Kind of node."""
+    terms: tuple[WeightedTerm, ...] = Field(min_length=1, max_length=32)
+    """The rewards that are added up, each with its weight."""
+    on_unscored: Literal["drop", "renormalise"] = "drop"
+    """When a child is unscored: drop the rollout from training, or rescale the other weights."""
+
+    @model_validator(mode="after")
+    def check_weights(self) -> Self:
+        """A sum of nothing teaches nothing."""
+        if all(term.weight == 0 for term in self.terms):
+            raise ValueError("at least one weight must differ from 0")
+        return self
+
+
+RewardLeaf = CorrectnessReward | FormatReward | LengthReward
+RewardNode = Annotated[RewardLeaf | WeightedSumReward, Field(discriminator="type")]
+
+
+class RewardSpec(StrictModel):
+    """What a completion is worth."""
+
+    root: RewardNode
+    """The reward, or the tree of rewards."""
+
+    @model_validator(mode="after")
+    def check_names(self) -> Self:
+        """Metrics and tables are keyed by name, so two leaves must not share one."""
+        names = [leaf.name for leaf in iter_leaves(self.root)]
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        if doubled:
+            raise ValueError(f"two rewards are named {', '.join(doubled)}; give each its own name")
+        return self
+
+
+def iter_leaves(node: RewardNode) -> Iterator[RewardLeaf]:
+    """Yield the leaves below a node, left to right."""
+    if isinstance(node, WeightedSumReward):
+        for term in node.terms:
+            yield from iter_leaves(term.node)
+    else:
+        yield node
+
+
+WeightedTerm.model_rebuild()

@@ -1,0 +1,22 @@
+"""Names of Celery tasks and queues: the only thing that the web side and the workers share about
+each other. A task's name, its function and its constant are the same word.
+"""
+
+from __future__ import annotations
+
+QUEUE_TRAIN = "train"
+"""Runs; one at a time for each GPU slot."""
+QUEUE_CPU = "cpu"
+"""Short work without a device: imports, statistics, housekeeping."""
+
+TRAIN_RUN = "train_run"
+REAP_RUNS = "reap_runs"
+IMPORT_DATASET = "import_dataset"
+WORKER_HEARTBEAT = "worker_heartbeat"
+
+QUEUE_OF_TASK = {
+    TRAIN_RUN: QUEUE_TRAIN,
+    REAP_RUNS: QUEUE_CPU,
+    IMPORT_DATASET: QUEUE_CPU,
+    WORKER_HEARTBEAT: QUEUE_CPU,
+}

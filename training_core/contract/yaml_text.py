@@ -1,0 +1,89 @@
+"""YAML for RunSpecs, both ways, without YAML 1.1's surprises.
+
+Called by the launch page, the API and the command line. `1e-5` is a number, `no` and `on` are
+words, a doubled key is an error and no tag can build an object.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from training_core.contract.spec import RunSpec
+
+MAX_YAML_CHARS = 1_000_000
+
+
+class YamlError(ValueError):
+    """The text is not YAML, or not a mapping; the message names the line."""
+
+
+class StrictLoader(yaml.SafeLoader):
+    """SafeLoader with YAML 1.2 scalars and without doubled keys."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Refuse aliases: a spec has no use for them and they can explode."""
+        if self.check_event(yaml.events.AliasEvent):
+            raise YamlError(f"line {self.peek_event().start_mark.line + 1}: aliases are not allowed")
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Refuse a key that stands twice."""
+        seen: set[str] = set()
+        for key_node, _ in node.value:
+            key = str(key_node.value)
+            if key in seen:
+                raise YamlError(f"line {key_node.start_mark.line + 1}: the key {key!r} stands twice")
+            seen.add(key)
+        return super().construct_mapping(node, deep=deep)
+
+
+for _tag, _pattern, _first in (
+    ("tag:yaml.org,2002:bool", r"^(?:true|True|false|False)$", "tTfF"),
+    ("tag:yaml.org,2002:null", r"^(?:~|null|Null|)$", "~nN\0"),
+    ("tag:yaml.org,2002:int", r"^[-+]?[0-9]+$", "-+0123456789"),
+    (
+        "tag:yaml.org,2002:float",
+        r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.(?:inf|nan)$",
+        "-+.0123456789",
+    ),
+):
+    StrictLoader.add_implicit_resolver(_tag, re.compile(_pattern), list(_first))
+
+
+def _construct_int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
+    """Decimal only: YAML 1.1 would read 010 as 8."""
+    return int(loader.construct_scalar(node))
+
+
+StrictLoader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+
+
+def parse_yaml(text: str) -> dict[str, Any]:
+    """Read a YAML mapping. Raises YamlError with the line."""
+    if len(text) > MAX_YAML_CHARS:
+        raise YamlError(f"the text is longer than {MAX_YAML_CHARS:,} characters")
+    try:
+        document = yaml.load(text, Loader=StrictLoader)  # noqa: S506 - a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}: " if mark else ""
+        raise YamlError(f"{where}{error.problem or error.context or 'not YAML'}") from error
+    except yaml.YAMLError as error:
+        raise YamlError(f"not YAML: {error}") from error
+    except RecursionError as error:
+        raise YamlError("the text is nested too deeply") from error
+    if not isinstance(document, dict):
+        raise YamlError("expected a mapping of fields, such as `name: my run`")
+    return document
+
+
+def spec_to_yaml(spec: RunSpec) -> str:
+    """The whole spec as YAML, in the order of its fields."""
+    return yaml.safe_dump(
+        spec.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100
+    )

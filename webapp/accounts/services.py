@@ -1,0 +1,49 @@
+"""Make and redeem one-time sign-in links. Called by `manage.py login-link`, `up` and the link view."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.urls import reverse
+from django.utils import timezone
+
+from webapp.accounts.models import LoginLink, User
+
+LINK_LIFETIME = timedelta(minutes=15)
+OWNER_NAME = "admin"
+
+
+def create_login_link(user: User) -> str:
+    """Path of a fresh link that signs `user` in, once, within 15 minutes."""
+    token = secrets.token_urlsafe(32)
+    LoginLink.objects.filter(expires_at__lt=timezone.now()).delete()
+    LoginLink.objects.create(
+        user=user, token_hash=_hash(token), expires_at=timezone.now() + LINK_LIFETIME
+    )
+    return reverse("accounts:login_link", args=[token])
+
+
+def redeem_login_link(token: str) -> User | None:
+    """The link's user, or None when it is unknown, used or too old. Guarded against two clicks."""
+    now = timezone.now()
+    taken = LoginLink.objects.filter(
+        token_hash=_hash(token), used_at=None, expires_at__gt=now, user__is_active=True
+    ).update(used_at=now)
+    if taken != 1:
+        return None
+    return LoginLink.objects.select_related("user").get(token_hash=_hash(token)).user
+
+
+def ensure_owner() -> User:
+    """The first administrator; made without a usable password, so a link is the way in."""
+    owner = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
+    if owner is None:
+        owner = User.objects.create_superuser(OWNER_NAME)
+    return owner
+
+
+def _hash(token: str) -> str:
+    """What is stored of a token."""
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,27 @@
+"""The page behind a one-time link: a button, so that a link preview cannot use the link up."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from webapp.accounts.services import redeem_login_link
+
+
+@login_not_required
+@never_cache
+@require_http_methods(["GET", "POST"])
+def login_link(request: HttpRequest, token: str) -> HttpResponse:
+    """GET shows one button; POST signs in and redirects to the runs."""
+    if request.method == "GET":
+        return render(request, "account/login_link.html", {"token": token})
+    user = redeem_login_link(token)
+    if user is None:
+        return render(request, "account/login_link.html", {"spent": True}, status=410)
+    login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+    return redirect(settings.LOGIN_REDIRECT_URL)

@@ -1,0 +1,200 @@
+"""Django settings: one file. Secrets and addresses come from the environment and fail loudly.
+
+Without any variable set, it points at the embedded engines that `manage.py up` starts in `var/`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from csp.constants import NONCE, NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from webapp.launcher import paths
+from webapp.launcher.errors import LauncherError
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = paths.data_dir()
+RUNS_DIR = DATA_DIR / "runs"
+UPLOADS_DIR = DATA_DIR / "uploads"
+MODELS_DIR = DATA_DIR / "models"
+
+
+def env_bool(name: str, default: bool) -> bool:
+    """A yes-or-no variable. Raises ImproperlyConfigured on anything else."""
+    value = os.environ.get(name, "")
+    if value == "":
+        return default
+    if value.lower() in {"1", "true", "yes", "on"}:
+        return True
+    if value.lower() in {"0", "false", "no", "off"}:
+        return False
+    raise ImproperlyConfigured(f"{name} must be true or false, not {value!r}")
+
+
+def secret_key() -> str:
+    """SECRET_KEY from the environment, else one that is made once and kept in the data folder."""
+    if value := os.environ.get("SECRET_KEY"):
+        return value
+    file = DATA_DIR / "secret_key"
+    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        aside = DATA_DIR / f".secret_key-{os.getpid()}"
+        aside.touch(mode=0o600)
+        aside.write_text(secrets.token_urlsafe(50))
+        try:
+            os.link(aside, file)  # fails when another process was first
+        finally:
+            aside.unlink()
+    return file.read_text()
+
+
+def database() -> dict[str, Any]:
+    """Django's database settings, with a connection pool for the ASGI server."""
+    try:
+        entry: dict[str, Any] = dict(paths.databases_entry())
+    except LauncherError as error:
+        raise ImproperlyConfigured(str(error)) from error
+    entry["OPTIONS"] = {
+        **entry["OPTIONS"],
+        "pool": {"min_size": 1, "max_size": 12, "timeout": 20, "max_idle": 60},
+    }
+    return {**entry, "CONN_HEALTH_CHECKS": True}
+
+
+SECRET_KEY = secret_key()
+DEBUG = env_bool("TEMPER_DEBUG", default=False)
+ALLOWED_HOSTS = os.environ.get("TEMPER_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
+CSRF_TRUSTED_ORIGINS = [o for o in os.environ.get("TEMPER_TRUSTED_ORIGINS", "").split(",") if o]
+USE_TLS = env_bool("TEMPER_TLS", default=False)
+
+DATABASES = {"default": database()}
+REDIS_URL = paths.redis_url()
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.postgres",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "csp",
+    "django_htmx",
+    "ninja",
+    "webapp.launcher",
+    "webapp.accounts",
+    "webapp.datasets",
+    "webapp.runs",
+    "webapp.metrics",
+    "webapp.rollouts",
+    "webapp.evaluation",
+    "webapp.workers_page",
+    "webapp.ui",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "webapp.urls"
+ASGI_APPLICATION = "webapp.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "webapp.ui.context_processors.shell",
+            ],
+        },
+    }
+]
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_REDIRECT_URL = "runs:index"
+LOGIN_URL = "account_login"
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_ADAPTER = "webapp.accounts.adapter.ClosedSignupAdapter"
+ACCOUNT_SESSION_REMEMBER = True
+EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = DATA_DIR / "staticfiles"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+FILE_UPLOAD_TEMP_DIR = None
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
+
+SESSION_COOKIE_SECURE = USE_TLS
+CSRF_COOKIE_SECURE = USE_TLS
+SECURE_HSTS_SECONDS = 31_536_000 if USE_TLS else 0
+SECURE_SSL_REDIRECT = USE_TLS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if USE_TLS else None
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+CONTENT_SECURITY_POLICY = {
+    "EXCLUDE_URL_PREFIXES": ["/admin"],
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF, NONCE],
+        "img-src": [SELF, "data:", "blob:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+        "manifest-src": [SELF],
+    },
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": os.environ.get("TEMPER_LOG_LEVEL", "INFO")},
+}
