@@ -240,7 +240,7 @@ class AttemptFinished(EventHead):
     outcome: Outcome
     """How it ended."""
     cause: str
-    """Stable short name: `done`, `budget`, `user`, `out_of_memory`, `disk_full`, `bad_model`, ..."""
+    """Stable short name, such as `done`, `budget`, `user`, `out_of_memory` or `bad_model`."""
     message: str
     """What happened, in a sentence."""
     advice: str = ""

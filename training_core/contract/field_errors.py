@@ -32,8 +32,7 @@ def field_errors(error: ValidationError) -> list[FieldError]:
         FieldError(path, _sentence(item))
         for path, item in found
         if not (
-            item["type"] == "too_short"
-            and any(other.startswith(f"{path}.") for other in paths)
+            item["type"] == "too_short" and any(other.startswith(f"{path}.") for other in paths)
         )
     ]
 
@@ -58,49 +57,45 @@ def _path(loc: Iterable[int | str]) -> str:
     return ".".join(parts)
 
 
+_SENTENCES = {
+    "missing": "This field is required.",
+    "greater_than_equal": "Must be at least {ge:g}; got {value}.",
+    "greater_than": "Must be above {gt:g}; got {value}.",
+    "less_than_equal": "Must be at most {le:g}; got {value}.",
+    "less_than": "Must be below {lt:g}; got {value}.",
+    "literal_error": "Must be one of {expected}; got {value}.",
+    "union_tag_invalid": "The type must be one of {expected_tags}; got {tag!r}.",
+    "union_tag_not_found": "The field 'type' is required here.",
+    "int_parsing": "Must be a whole number; got {value}.",
+    "int_type": "Must be a whole number; got {value}.",
+    "int_from_float": "Must be a whole number; got {value}.",
+    "float_parsing": "Must be a number; got {value}.",
+    "float_type": "Must be a number; got {value}.",
+    "bool_parsing": "Must be true or false; got {value}.",
+    "bool_type": "Must be true or false; got {value}.",
+    "string_type": "Must be text; got {value}.",
+    "finite_number": "Must be a finite number.",
+    "string_too_short": "Must not be empty.",
+    "string_too_long": "Must have at most {max_length:,} characters.",
+    "string_pattern_mismatch": "{value} does not have the form {pattern}.",
+    "too_short": "Needs at least {min_length} item.",
+    "too_long": "Must have at most {max_length:,} items.",
+}
+"""pydantic's kind of error to a sentence over its context and the value that was given."""
+
+
 def _sentence(item: Any) -> str:
     """One sentence for one pydantic error."""
     kind, context = item["type"], item.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"There is no field {item['loc'][-1]!r} here.{_nearest(item)}"
+    if kind == "value_error":
+        return _capital(str(context.get("error", item["msg"])))
     value = _shown(item.get("input"))
-    match kind:
-        case "extra_forbidden":
-            return f"There is no field {item['loc'][-1]!r} here.{_nearest(item)}"
-        case "missing":
-            return "This field is required."
-        case "greater_than_equal":
-            return f"Must be at least {context['ge']:g}; got {value}."
-        case "greater_than":
-            return f"Must be above {context['gt']:g}; got {value}."
-        case "less_than_equal":
-            return f"Must be at most {context['le']:g}; got {value}."
-        case "less_than":
-            return f"Must be below {context['lt']:g}; got {value}."
-        case "value_error":
-            return _capital(str(context.get("error", item["msg"])))
-        case "literal_error":
-            return f"Must be one of {context['expected']}; got {value}."
-        case "union_tag_invalid":
-            return f"The type must be one of {context['expected_tags']}; got {context['tag']!r}."
-        case "union_tag_not_found":
-            return "The field 'type' is required here."
-        case "int_parsing" | "int_type" | "int_from_float":
-            return f"Must be a whole number; got {value}."
-        case "float_parsing" | "float_type":
-            return f"Must be a number; got {value}."
-        case "finite_number":
-            return "Must be a finite number."
-        case "string_too_short":
-            return "Must not be empty."
-        case "string_too_long":
-            return f"Must have at most {context['max_length']:,} characters."
-        case "string_pattern_mismatch":
-            return f"{value} does not have the form {context['pattern']}."
-        case "too_short":
-            return f"Needs at least {context['min_length']} item."
-        case "too_long":
-            return f"Must have at most {context['max_length']:,} items."
-        case _:
-            return f"{_capital(item['msg'])}; got {value}."
+    template = _SENTENCES.get(kind)
+    if template is None:
+        return f"{_capital(item['msg'])[:-1]}; got {value}."
+    return template.format(value=value, **context)
 
 
 def _shown(value: object) -> str:

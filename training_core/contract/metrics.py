@@ -47,12 +47,12 @@ METRICS: tuple[MetricDef, ...] = (
         "Groups whose rollouts all have the same reward: they teach nothing.",
         headline=True,
     ),
-    MetricDef(
-        "rewards/{name}/mean", "score", "higher", "Mean score of one reward.", headline=True
-    ),
+    MetricDef("rewards/{name}/mean", "score", "higher", "Mean score of one reward.", headline=True),
     MetricDef("rewards/{name}/std", "score", "none", "Spread of one reward over the step."),
     MetricDef("rewards/{name}/unscored", "share", "lower", "Rollouts this reward failed on."),
-    MetricDef("completions/mean_length", "tokens", "none", "Mean completion length.", headline=True),
+    MetricDef(
+        "completions/mean_length", "tokens", "none", "Mean completion length.", headline=True
+    ),
     MetricDef("completions/min_length", "tokens", "none", "Shortest completion."),
     MetricDef("completions/max_length", "tokens", "none", "Longest completion."),
     MetricDef("completions/clipped_ratio", "share", "lower", "Completions cut at the limit."),
@@ -79,11 +79,15 @@ METRICS: tuple[MetricDef, ...] = (
         "lower",
         "Largest distance of the sampler's and the trainer's log-probability of a token.",
     ),
-    MetricDef("sampling/kl", "nats", "lower", "KL (k3) from the trainer's policy to the sampler's."),
+    MetricDef(
+        "sampling/kl", "nats", "lower", "KL (k3) from the trainer's policy to the sampler's."
+    ),
     MetricDef("num_tokens", "tokens", "none", "Completion tokens trained on so far."),
     MetricDef("num_prompts", "prompts", "none", "Prompts used so far."),
     MetricDef("sft/loss", "nats per token", "lower", "Cross-entropy on assistant tokens."),
-    MetricDef("sft/token_accuracy", "share of tokens", "higher", "Assistant tokens predicted right."),
+    MetricDef(
+        "sft/token_accuracy", "share of tokens", "higher", "Assistant tokens predicted right."
+    ),
     MetricDef("domain/{domain}/reward", "reward", "higher", "Mean reward in one domain."),
     MetricDef("domain/{domain}/prompts", "prompts", "none", "Prompts of one domain in the step."),
     MetricDef("domain/{domain}/eval/pass@1", "share of items", "higher", "Held-out items solved."),
@@ -98,7 +102,9 @@ METRICS: tuple[MetricDef, ...] = (
     ),
     MetricDef("perf/train_tokens_per_s", "tokens/s", "higher", "Update speed.", wall_clock=True),
     MetricDef("system/rss", "bytes", "lower", "Memory of the trainer process.", wall_clock=True),
-    MetricDef("system/cpu", "% of one core", "none", "Processor time of the trainer.", wall_clock=True),
+    MetricDef(
+        "system/cpu", "% of one core", "none", "Processor time of the trainer.", wall_clock=True
+    ),
     MetricDef("system/gpu_memory", "bytes", "none", "Device memory in use.", wall_clock=True),
 )
 

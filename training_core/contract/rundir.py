@@ -112,7 +112,9 @@ class RunDir:
 
     def read_control(self) -> list[ControlCommand]:
         """All commands so far, oldest first."""
-        return [ControlCommand.model_validate_json(line) for _, line in whole_lines(self.control_file)]
+        return [
+            ControlCommand.model_validate_json(line) for _, line in whole_lines(self.control_file)
+        ]
 
 
 def whole_lines(path: Path, offset: int = 0) -> Iterator[tuple[int, bytes]]:

@@ -28,7 +28,8 @@ class StrictLoader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Refuse aliases: a spec has no use for them and they can explode."""
         if self.check_event(yaml.events.AliasEvent):
-            raise YamlError(f"line {self.peek_event().start_mark.line + 1}: aliases are not allowed")
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # stubs
+            raise YamlError(f"line {mark.line + 1}: aliases are not allowed")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -37,7 +38,9 @@ class StrictLoader(yaml.SafeLoader):
         for key_node, _ in node.value:
             key = str(key_node.value)
             if key in seen:
-                raise YamlError(f"line {key_node.start_mark.line + 1}: the key {key!r} stands twice")
+                raise YamlError(
+                    f"line {key_node.start_mark.line + 1}: the key {key!r} stands twice"
+                )
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
 
@@ -68,7 +71,7 @@ def parse_yaml(text: str) -> dict[str, Any]:
     if len(text) > MAX_YAML_CHARS:
         raise YamlError(f"the text is longer than {MAX_YAML_CHARS:,} characters")
     try:
-        document = yaml.load(text, Loader=StrictLoader)  # noqa: S506 - a SafeLoader
+        document = yaml.load(text, Loader=StrictLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark else ""

@@ -1,4 +1,7 @@
-"""Make and redeem one-time sign-in links. Called by `manage.py login-link`, `up` and the link view."""
+"""Make and redeem one-time sign-in links.
+
+Called by `manage.py login-link`, `manage.py up` and the view behind a link.
+"""
 
 from __future__ import annotations
 
