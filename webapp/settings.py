@@ -54,15 +54,14 @@ def secret_key() -> str:
 
 
 def database() -> dict[str, Any]:
-    """Django's database settings, with a connection pool for the ASGI server."""
+    """Django's database settings. Only the ASGI server pools: a pool does not survive a fork."""
     try:
         entry: dict[str, Any] = dict(paths.databases_entry())
     except LauncherError as error:
         raise ImproperlyConfigured(str(error)) from error
-    entry["OPTIONS"] = {
-        **entry["OPTIONS"],
-        "pool": {"min_size": 1, "max_size": 12, "timeout": 20, "max_idle": 60},
-    }
+    if env_bool("TEMPER_DATABASE_POOL", default=False):
+        pool = {"min_size": 1, "max_size": 12, "timeout": 20, "max_idle": 60}
+        entry["OPTIONS"] = {**entry["OPTIONS"], "pool": pool}
     return {**entry, "CONN_HEALTH_CHECKS": True}
 
 

@@ -8,14 +8,26 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from training_core.contract.strict import StrictModel
 
 DomainName = Annotated[
     str, Field(min_length=1, max_length=120, pattern=r"^[a-z0-9][a-z0-9_\-]*(/[a-z0-9_\-]+)*$")
 ]
-GeneratorValue = bool | int | float | str | tuple[bool | int | float | str, ...]
+
+
+def _plain_value(value: object) -> object:
+    """Refuse structures with one sentence, instead of one for each type that would be right."""
+    items = value if isinstance(value, list | tuple) else (value,)
+    if not all(isinstance(item, bool | int | float | str) for item in items):
+        raise ValueError("must be text, a number, true or false, or a list of these")
+    return value
+
+
+GeneratorValue = Annotated[
+    bool | int | float | str | tuple[bool | int | float | str, ...], BeforeValidator(_plain_value)
+]
 
 
 class Message(StrictModel):

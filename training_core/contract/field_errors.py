@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+import reprlib
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -26,15 +27,30 @@ def field_errors(error: ValidationError) -> list[FieldError]:
     The member names of discriminated unions are left out of a path, and a tuple's "too short" that
     only follows from a bad item is dropped.
     """
-    found = [(_path(item["loc"]), item) for item in error.errors(include_url=False)]
+    found = [(_path(item), item) for item in error.errors(include_url=False)]
     paths = [path for path, _ in found]
     return [
-        FieldError(path, _sentence(item))
+        _located(path, _sentence(item))
         for path, item in found
         if not (
             item["type"] == "too_short" and any(other.startswith(f"{path}.") for other in paths)
         )
     ]
+
+
+_LOCATED = re.compile(r"([A-Za-z][a-z0-9_]*(?:\.[a-z0-9_]+)*): (.+)", re.DOTALL)
+
+
+def _located(path: str, sentence: str) -> FieldError:
+    """The error at the field that its sentence begins with, as validators of whole models write it.
+
+    `evaluation.max_new_tokens: must be ...` at the path of the model is an error of that field.
+    """
+    match = _LOCATED.fullmatch(sentence)
+    if match is None:
+        return FieldError(path, sentence)
+    field = match[1][:1].lower() + match[1][1:]
+    return FieldError(f"{path}.{field}" if path else field, _capital(match[2]))
 
 
 _UNION_MEMBERS = frozenset(
@@ -43,10 +59,10 @@ _UNION_MEMBERS = frozenset(
 _UNION_FIELDS = frozenset({"domains", "stages"})
 
 
-def _path(loc: Iterable[int | str]) -> str:
+def _path(item: Any) -> str:
     """Dotted path without the union member that pydantic puts after an index or a node."""
     parts: list[str] = []
-    for part in loc:
+    for part in item["loc"]:
         previous = parts[-1] if parts else ""
         after_union = previous in {"root", "node"} or (
             previous.isdecimal() and len(parts) > 1 and parts[-2] in _UNION_FIELDS
@@ -54,18 +70,20 @@ def _path(loc: Iterable[int | str]) -> str:
         if isinstance(part, str) and part in _UNION_MEMBERS and after_union:
             continue
         parts.append(str(part))
+    if item["type"] in {"union_tag_invalid", "union_tag_not_found"}:
+        parts.append("type")
     return ".".join(parts)
 
 
 _SENTENCES = {
     "missing": "This field is required.",
-    "greater_than_equal": "Must be at least {ge:g}; got {value}.",
-    "greater_than": "Must be above {gt:g}; got {value}.",
-    "less_than_equal": "Must be at most {le:g}; got {value}.",
-    "less_than": "Must be below {lt:g}; got {value}.",
+    "greater_than_equal": "Must be at least {ge}; got {value}.",
+    "greater_than": "Must be above {gt}; got {value}.",
+    "less_than_equal": "Must be at most {le}; got {value}.",
+    "less_than": "Must be below {lt}; got {value}.",
     "literal_error": "Must be one of {expected}; got {value}.",
-    "union_tag_invalid": "The type must be one of {expected_tags}; got {tag!r}.",
-    "union_tag_not_found": "The field 'type' is required here.",
+    "union_tag_invalid": "Must be one of {expected_tags}; got {tag!r}.",
+    "union_tag_not_found": "This field is required.",
     "int_parsing": "Must be a whole number; got {value}.",
     "int_type": "Must be a whole number; got {value}.",
     "int_from_float": "Must be a whole number; got {value}.",
@@ -75,18 +93,25 @@ _SENTENCES = {
     "bool_type": "Must be true or false; got {value}.",
     "string_type": "Must be text; got {value}.",
     "finite_number": "Must be a finite number.",
+    "string_unicode": "Must be text without half surrogate pairs; got {value}.",
+    "tuple_type": "Must be a list; got {value}.",
+    "list_type": "Must be a list; got {value}.",
+    "dict_type": "Must be a group of named values; got {value}.",
+    "model_type": "Must be a group of fields; got {value}.",
+    "model_attributes_type": "Must be a group of fields; got {value}.",
     "string_too_short": "Must not be empty.",
-    "string_too_long": "Must have at most {max_length:,} characters.",
+    "string_too_long": "Must have at most {max_length} characters.",
     "string_pattern_mismatch": "{value} does not have the form {pattern}.",
     "too_short": "Needs at least {min_length} item.",
-    "too_long": "Must have at most {max_length:,} items.",
+    "too_long": "Must have at most {max_length} items.",
 }
 """pydantic's kind of error to a sentence over its context and the value that was given."""
 
 
 def _sentence(item: Any) -> str:
     """One sentence for one pydantic error."""
-    kind, context = item["type"], item.get("ctx", {})
+    kind = item["type"]
+    context = {name: _plain(value) for name, value in item.get("ctx", {}).items()}
     if kind == "extra_forbidden":
         return f"There is no field {item['loc'][-1]!r} here.{_nearest(item)}"
     if kind == "value_error":
@@ -98,9 +123,16 @@ def _sentence(item: Any) -> str:
     return template.format(value=value, **context)
 
 
+def _plain(value: object) -> object:
+    """A bound as people write it: 1,000,000 instead of 1e+06."""
+    if not isinstance(value, int | float):
+        return value
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"
+
+
 def _shown(value: object) -> str:
-    """A value short enough for a sentence."""
-    text = repr(value)
+    """A value short enough for a sentence, however large or deeply nested it is."""
+    text = reprlib.repr(value) if isinstance(value, dict | list | tuple) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -120,7 +120,11 @@ def _pattern(name: str) -> re.Pattern[str]:
     )
 
 
-_COMPILED = tuple((_pattern(metric.name), metric) for metric in METRICS)
+_COMPILED = tuple(
+    (_pattern(metric.name), metric)
+    for metric in sorted(METRICS, key=lambda metric: -len(re.sub(r"\{\w+\}", "", metric.name)))
+)
+"""Most specific first: `domain/a/eval/reward` is no training reward of a domain `a/eval`."""
 
 
 @lru_cache(maxsize=8192)

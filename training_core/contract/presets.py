@@ -113,6 +113,7 @@ TINY_COPY = Preset(
                     "name": "math/add-digits",
                     "params": {**_ADDITION.params, "max_digits": 1},
                     "system_prompt": "",
+                    "held_out_items": 32,
                 }
             ),
         ),

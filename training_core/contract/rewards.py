@@ -7,11 +7,13 @@ for each leaf type here. A leaf that fails is *unscored*, never 0.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from training_core.contract.strict import StrictModel
+
+MAX_DEPTH = 8
 
 RewardName = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[a-z][a-z0-9_\-]*$")]
 
@@ -60,7 +62,7 @@ class LengthReward(StrictModel):
     def check_order(self) -> Self:
         """The slope needs a limit beyond its target."""
         if self.limit_tokens <= self.target_tokens:
-            raise ValueError("limit_tokens must be larger than target_tokens")
+            raise ValueError("limit_tokens: must be larger than target_tokens")
         return self
 
 
@@ -87,7 +89,7 @@ class WeightedSumReward(StrictModel):
     def check_weights(self) -> Self:
         """A sum of nothing teaches nothing."""
         if all(term.weight == 0 for term in self.terms):
-            raise ValueError("at least one weight must differ from 0")
+            raise ValueError("terms: at least one weight must differ from 0")
         return self
 
 
@@ -100,6 +102,19 @@ class RewardSpec(StrictModel):
 
     root: RewardNode
     """The reward, or the tree of rewards."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def check_depth(cls, data: Any) -> Any:
+        """A tree deeper than people read is a mistake, or meant to exhaust the stack."""
+        level = [data.get("root")] if isinstance(data, dict) else []
+        for _ in range(MAX_DEPTH):
+            terms = [node.get("terms") for node in level if isinstance(node, dict)]
+            inner = [term for some in terms if isinstance(some, list | tuple) for term in some]
+            level = [term.get("node") for term in inner if isinstance(term, dict)]
+        if level:
+            raise ValueError(f"root: rewards must not be nested more than {MAX_DEPTH} deep")
+        return data
 
     @model_validator(mode="after")
     def check_names(self) -> Self:

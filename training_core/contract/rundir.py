@@ -4,7 +4,7 @@
     owner.json           which attempt may write checkpoints: {attempt, token}
     control.jsonl        commands of people, appended by the supervisor
     datasets/ID.jsonl    frozen copy of each dataset version, one DatasetRecord a line
-    attempts/K/          events.jsonl, console.log
+    attempts/K/          events.jsonl, console.log, end.json (how it ended, by the supervisor)
     rollouts/            aK-train-000012.jsonl, aK-evaluate-000012.jsonl
     checkpoints/         step-000012/, written aside as .tmp-..., fsynced, renamed
 
@@ -68,6 +68,10 @@ class RunDir:
     def console_file(self, attempt: int) -> Path:
         """What the trainer printed in one attempt."""
         return self.attempt(attempt) / "console.log"
+
+    def end_file(self, attempt: int) -> Path:
+        """How an attempt ended, as the control plane judged it."""
+        return self.attempt(attempt) / "end.json"
 
     def rollout_file(self, attempt: int, kind: str, step: int) -> Path:
         """Rollouts of one step in one attempt."""

@@ -6,7 +6,7 @@ Written as `spec.json` into the run directory at launch and never changed after 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -118,6 +118,21 @@ class RunSpec(StrictModel):
         return sum(stage.steps for stage in self.stages)
 
     @model_validator(mode="after")
+    def check_text(self) -> Self:
+        """PostgreSQL cannot store a NUL character, so no text may hold one."""
+        pending: list[tuple[str, Any]] = [("", self.model_dump())]
+        while pending:
+            path, value = pending.pop()
+            if isinstance(value, dict):
+                pending += [(path, key) for key in value]
+                pending += [(f"{path}.{key}", item) for key, item in value.items()]
+            elif isinstance(value, tuple):
+                pending += [(f"{path}.{index}", item) for index, item in enumerate(value)]
+            elif isinstance(value, str) and "\0" in value:
+                raise ValueError(f"{path.lstrip('.')}: holds a NUL character; take it out")
+        return self
+
+    @model_validator(mode="after")
     def check_names(self) -> Self:
         """Charts, rollouts and evaluations are keyed by domain and stage name."""
         for field, names in (
@@ -142,7 +157,7 @@ class RunSpec(StrictModel):
         longest = [s.sampling.max_new_tokens for s in self.stages if isinstance(s, RlStage)]
         if longest and self.evaluation.max_new_tokens < max(longest):
             raise ValueError(
-                "evaluation.max_new_tokens must be at least the stages' sampling.max_new_tokens"
+                "evaluation.max_new_tokens: must be at least the stages' sampling.max_new_tokens"
                 f" ({max(longest)}), or evaluation would cut what training allows"
             )
         return self

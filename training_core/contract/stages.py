@@ -105,7 +105,9 @@ class RlStage(StrictModel):
     def check_batch(self) -> Self:
         """A step is bounded by what one process can hold."""
         if self.prompts_per_step * self.group_size > 65_536:
-            raise ValueError("prompts_per_step times group_size must not exceed 65,536 rollouts")
+            raise ValueError(
+                "group_size: times prompts_per_step it must not exceed 65,536 rollouts"
+            )
         return self
 
 

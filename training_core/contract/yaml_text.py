@@ -14,6 +14,7 @@ import yaml
 from training_core.contract.spec import RunSpec
 
 MAX_YAML_CHARS = 1_000_000
+MAX_DIGITS = 1_000
 
 
 class YamlError(ValueError):
@@ -47,7 +48,7 @@ class StrictLoader(yaml.SafeLoader):
 
 for _tag, _pattern, _first in (
     ("tag:yaml.org,2002:bool", r"^(?:true|True|false|False)$", "tTfF"),
-    ("tag:yaml.org,2002:null", r"^(?:~|null|Null|)$", "~nN\0"),
+    ("tag:yaml.org,2002:null", r"^(?:~|null|Null|)$", ("~", "n", "N", "")),
     ("tag:yaml.org,2002:int", r"^[-+]?[0-9]+$", "-+0123456789"),
     (
         "tag:yaml.org,2002:float",
@@ -60,10 +61,31 @@ for _tag, _pattern, _first in (
 
 def _construct_int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
     """Decimal only: YAML 1.1 would read 010 as 8."""
-    return int(loader.construct_scalar(node))
+    digits = str(loader.construct_scalar(node))
+    if len(digits) > MAX_DIGITS:
+        line = node.start_mark.line + 1
+        raise YamlError(f"line {line}: the number has more than {MAX_DIGITS:,} digits")
+    return int(digits)
 
 
 StrictLoader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+
+
+class StrictDumper(yaml.SafeDumper):
+    """SafeDumper that also quotes what only StrictLoader reads as a number: `1e5`, `08`."""
+
+    yaml_implicit_resolvers = {
+        first: yaml.SafeDumper.yaml_implicit_resolvers.get(first, [])
+        + StrictLoader.yaml_implicit_resolvers.get(first, [])
+        for first in {
+            *yaml.SafeDumper.yaml_implicit_resolvers,
+            *StrictLoader.yaml_implicit_resolvers,
+        }
+    }
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
+        """Write a value as often as it occurs: the loader refuses aliases."""
+        return True
 
 
 def parse_yaml(text: str) -> dict[str, Any]:
@@ -77,7 +99,7 @@ def parse_yaml(text: str) -> dict[str, Any]:
         where = f"line {mark.line + 1}: " if mark else ""
         raise YamlError(f"{where}{error.problem or error.context or 'not YAML'}") from error
     except yaml.YAMLError as error:
-        raise YamlError(f"not YAML: {error}") from error
+        raise YamlError(f"not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
         raise YamlError("the text is nested too deeply") from error
     if not isinstance(document, dict):
@@ -85,8 +107,18 @@ def parse_yaml(text: str) -> dict[str, Any]:
     return document
 
 
+def dump_yaml(document: dict[str, Any], *, flow: bool = False) -> str:
+    """A mapping as YAML that `parse_yaml` gives back unchanged; `flow` writes it on one line."""
+    return yaml.dump(
+        document,
+        Dumper=StrictDumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=flow,
+        width=1_000_000 if flow else 100,
+    )
+
+
 def spec_to_yaml(spec: RunSpec) -> str:
     """The whole spec as YAML, in the order of its fields."""
-    return yaml.safe_dump(
-        spec.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100
-    )
+    return dump_yaml(spec.model_dump(mode="json"))
