@@ -1,0 +1,142 @@
+"""The kills of the fault drill, each at a moment that it proves.
+
+Called by `fault_drill.py`. A trainer is stopped with SIGSTOP as soon as its phase log says that it
+is where the kill is wanted; only if the log still ends there is it killed, else it goes on and the
+next chance is taken. The ingest transaction is held open by a lock of the drill's own, so that the
+worker is certain to be inside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+import psycopg
+
+POLL_S = 0.0005
+WAIT_LIMIT_S = 240
+WAITING_FOR_TABLE = """
+    SELECT pid FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND query ILIKE '%%metrics_metric%%' AND pid <> pg_backend_pid()
+"""
+
+
+class Kill(NamedTuple):
+    """One kill that happened."""
+
+    kind: str
+    """Where it hit: `rollout`, `update`, `checkpoint`, `ingest`, `worker`."""
+    step: int
+    """Step that was being worked on."""
+    proof: str
+    """What shows that it hit there."""
+
+
+class Target(NamedTuple):
+    """The run that is drilled."""
+
+    run_id: Any
+    run_dir: Path
+    database_url: str
+    worker_pid: Callable[[], int]
+
+
+def kill_trainer_inside(target: Target, attempt: int, phase: str, from_step: int) -> Kill | None:
+    """SIGKILL the trainer inside a phase at or after a step; None when it finished before that."""
+    events = target.run_dir / "attempts" / str(attempt) / "events.jsonl"
+    pid = _trainer_pid(events)
+    deadline = time.monotonic() + WAIT_LIMIT_S
+    seen = 0
+    while time.monotonic() < deadline:
+        size = events.stat().st_size
+        if size == seen:
+            if not psutil.pid_exists(pid):
+                return None
+            time.sleep(POLL_S)
+            continue
+        seen = size
+        if _is_inside(_last_event(events), phase, from_step):
+            kill = _stop_and_kill(events, pid, phase, from_step)
+            if kill:
+                return kill
+    raise SystemExit(f"no {phase} phase at step {from_step} within {WAIT_LIMIT_S} s")
+
+
+def kill_worker_inside_ingest(target: Target) -> Kill:
+    """SIGKILL the worker while it waits inside the ingest transaction for a lock of ours."""
+    with psycopg.connect(target.database_url) as holder:
+        holder.execute("LOCK TABLE metrics_metrictail, metrics_metricchunk IN SHARE MODE")
+        with psycopg.connect(target.database_url, autocommit=True) as watcher:
+            deadline = time.monotonic() + WAIT_LIMIT_S
+            while not (rows := watcher.execute(WAITING_FOR_TABLE).fetchall()):
+                if time.monotonic() > deadline:
+                    raise SystemExit("no ingest transaction came to the lock")
+                time.sleep(0.005)
+            os.kill(target.worker_pid(), signal.SIGKILL)
+        holder.rollback()
+    return Kill("ingest", 0, f"backend {rows[0][0]} waited for our lock on the metric tables")
+
+
+def kill_worker(target: Target) -> Kill:
+    """SIGKILL the worker at no particular moment."""
+    pid = target.worker_pid()
+    os.kill(pid, signal.SIGKILL)
+    return Kill("worker", 0, f"worker process {pid}")
+
+
+def _stop_and_kill(events: Path, pid: int, phase: str, from_step: int) -> Kill | None:
+    """Freeze, look again, then kill or let go."""
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        last = _last_event(events)
+        if _is_inside(last, phase, from_step):
+            os.kill(pid, signal.SIGKILL)
+            proof = f"last event: phase {phase} {last['done']}/{last['total']}"
+            return Kill(phase, last["step"], proof)
+        os.kill(pid, signal.SIGCONT)
+    except ProcessLookupError:
+        pass
+    return None
+
+
+def _is_inside(event: dict[str, Any], phase: str, from_step: int) -> bool:
+    """Whether the log ends inside the wanted phase.
+
+    A checkpoint says `done = 1` after its files are on disk and just before the rename.
+    """
+    if event.get("kind") != "phase" or event["phase"] != phase or event["step"] < from_step:
+        return False
+    if phase == "checkpoint":
+        return bool(event["done"] == 1)
+    return bool(event["done"] < event["total"])
+
+
+def _last_event(events: Path) -> dict[str, Any]:
+    """The last whole line of the log."""
+    with events.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 65_536))
+        lines = file.read().split(b"\n")
+    for line in reversed(lines[:-1]):
+        try:
+            found: dict[str, Any] = json.loads(line)
+        except ValueError:
+            continue
+        return found
+    return {}
+
+
+def _trainer_pid(events: Path) -> int:
+    """Process id that the attempt's first event tells."""
+    deadline = time.monotonic() + WAIT_LIMIT_S
+    while time.monotonic() < deadline:
+        if events.exists() and (line := events.open("rb").readline()).endswith(b"\n"):
+            return int(json.loads(line)["pid"])
+        time.sleep(0.01)
+    raise SystemExit(f"{events}: no attempt started within {WAIT_LIMIT_S} s")
