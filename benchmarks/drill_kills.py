@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import psutil
 import psycopg
 
+from training_core.contract.rundir import whole_lines
+
 POLL_S = 0.0005
 WAIT_LIMIT_S = 240
 WAITING_FOR_TABLE = """
@@ -133,10 +135,12 @@ def _last_event(events: Path) -> dict[str, Any]:
 
 
 def _trainer_pid(events: Path) -> int:
-    """Process id that the attempt's first event tells."""
+    """Process id that the attempt tells when it has started."""
     deadline = time.monotonic() + WAIT_LIMIT_S
     while time.monotonic() < deadline:
-        if events.exists() and (line := events.open("rb").readline()).endswith(b"\n"):
-            return int(json.loads(line)["pid"])
-        time.sleep(0.01)
+        for _, line in whole_lines(events):
+            event = json.loads(line)
+            if event["kind"] == "attempt_started":
+                return int(event["pid"])
+        time.sleep(0.02)
     raise SystemExit(f"{events}: no attempt started within {WAIT_LIMIT_S} s")

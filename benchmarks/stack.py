@@ -48,7 +48,6 @@ def running_stack(keep: bool = False) -> Iterator[Stack]:
     data_dir = Path(tempfile.mkdtemp(prefix="temper-bench-"))
     _reuse_prepared_model(data_dir)
     os.environ["TEMPER_DATA_DIR"] = str(data_dir)
-    os.environ.setdefault("TEMPER_PORT", "0")
     console = data_dir / "console.txt"
     with console.open("wb") as out:
         process = subprocess.Popen(

@@ -1,0 +1,56 @@
+"""Fixtures and options of every test: real engines, started when the first test needs them.
+
+`django_db` tests get PostgreSQL by themselves; a test that talks to Valkey or starts processes
+asks for `engines` (`engines.child_environment()` is the environment for such a process). Folders
+add their own fixtures in their own conftest.py.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests import engines as throwaway
+from tests.engines import Engines
+
+
+def pytest_configure() -> None:
+    """Whatever ends this invocation ends its engines."""
+    atexit.register(throwaway.leave_home)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out GPU tests on a machine without one, and say how many."""
+    from webapp.launcher.gpus import find_gpus  # noqa: PLC0415 - asks the driver
+
+    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if on_gpu and not find_gpus():
+        items[:] = [item for item in items if item not in on_gpu]
+        config.hook.pytest_deselected(items=on_gpu)
+        config.stash[GPU_TESTS_LEFT_OUT] = len(on_gpu)
+
+
+GPU_TESTS_LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what was left out."""
+    if count := config.stash.get(GPU_TESTS_LEFT_OUT, 0):
+        terminalreporter.write_line(f"{count} GPU tests left out: this machine has no GPU.")
+
+
+@pytest.fixture(scope="session")
+def engines() -> Iterator[Engines]:
+    """Throw-away PostgreSQL and Valkey of this invocation."""
+    yield throwaway.start()
+    throwaway.leave_home()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    engines: Engines, django_db_modify_db_settings_parallel_suffix: None
+) -> None:
+    """Start the engines before pytest-django makes the test database (its hook for this)."""

@@ -1,0 +1,102 @@
+"""The address of the web server: chosen by `up`, found again by `login-link`.
+
+TEMPER_HOST (127.0.0.1) and TEMPER_PORT (the first free one from 8000) override the choice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from webapp.launcher.errors import LauncherError
+
+DEFAULT_HOST = "127.0.0.1"
+FIRST_PORT = 8000
+PORTS_TRIED = 100
+BACKLOG = 1024
+ANY_HOST = {"0.0.0.0", "::"}
+
+
+def host() -> str:
+    """The address that the web server listens on."""
+    return os.environ.get("TEMPER_HOST") or DEFAULT_HOST
+
+
+def open_listener(on_host: str) -> socket.socket:
+    """A listening socket on TEMPER_PORT when set, else on the first free port."""
+    wanted = os.environ.get("TEMPER_PORT")
+    if wanted:
+        return listener_on(on_host, checked_port(wanted))
+    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
+        with contextlib.suppress(LauncherError):
+            return listener_on(on_host, port)
+    last = FIRST_PORT + PORTS_TRIED - 1
+    raise LauncherError(
+        f"No port of {on_host} from {FIRST_PORT} to {last} is free: set TEMPER_PORT."
+    )
+
+
+def checked_port(text: str) -> int:
+    """The number, or a sentence."""
+    if not text.isdigit() or not 0 < int(text) < 65536:
+        raise LauncherError(f"TEMPER_PORT is {text!r}, which is no port number (1 to 65535).")
+    return int(text)
+
+
+def listener_on(on_host: str, port: int) -> socket.socket:
+    """Bind and listen in one go: a bound port alone can still be taken by somebody else."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            on_host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise LauncherError(f"TEMPER_HOST is {on_host!r}: {error}.") from error
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise LauncherError(
+            f"Port {port} of {on_host} cannot be used: {error.strerror}."
+        ) from error
+    return listener
+
+
+def base_url(on_host: str, port: int) -> str:
+    """What a browser on this machine opens."""
+    shown = DEFAULT_HOST if on_host in ANY_HOST else on_host
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
+def remember_url(base: Path, url: str) -> None:
+    """Keep the address of the running server for `login-link`."""
+    (base / "address.json").write_text(json.dumps({"url": url}))
+
+
+def known_url(base: Path) -> str:
+    """The address of the server that runs, or ran last; else where it would be looked for first."""
+    try:
+        return str(json.loads((base / "address.json").read_text())["url"])
+    except (OSError, ValueError, KeyError):
+        port = os.environ.get("TEMPER_PORT", str(FIRST_PORT))
+        return base_url(host(), int(port) if port.isdigit() else FIRST_PORT)
+
+
+def answers(url: str) -> bool:
+    """Whether the server gives any answer to a request within a second or two."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=2)
+    try:
+        connection.request("GET", "/accounts/login/")
+        return connection.getresponse().status > 0
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

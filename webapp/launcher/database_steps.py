@@ -1,0 +1,74 @@
+"""What `manage.py up` does inside Django before anything is served: schema and first data.
+
+Called by `up.py` once the database answers.
+"""
+
+from __future__ import annotations
+
+import io
+
+from django.core.management import call_command
+from django.db import connection, connections
+from django.db.backends.postgresql.base import DatabaseWrapper
+from django.db.migrations.executor import MigrationExecutor
+from django.urls import set_urlconf
+
+from webapp.launcher.addresses import known_url
+from webapp.launcher.paths import data_dir
+
+LINK_URLS = "webapp.launcher.link_urls"
+MIGRATION_LOCK = 7_363_201  # any number, the same on each host
+
+
+def migrate() -> int:
+    """Bring the schema up to date, one host at a time; the number of migrations applied."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
+    try:
+        count = len(pending_migrations())
+        if count:
+            call_command("migrate", interactive=False, verbosity=0)
+        return count
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATION_LOCK])
+
+
+def pending_migrations() -> list[str]:
+    """Migrations that the code has and the database has not."""
+    executor = MigrationExecutor(connection)
+    targets = executor.loader.graph.leaf_nodes()
+    return [str(migration) for migration, _ in executor.migration_plan(targets)]
+
+
+def seed() -> None:
+    """First data; the command does nothing where there is some."""
+    call_command("seed", stdout=io.StringIO())
+
+
+def database_size() -> int:
+    """Bytes of this database."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_database_size(current_database())")
+        return int(cursor.fetchone()[0])
+
+
+def login_url(username: str | None = None) -> str:
+    """A fresh one-time sign-in link, for the named user or the owner."""
+    from webapp.accounts.models import User  # noqa: PLC0415 - the app registry must be ready
+    from webapp.accounts.services import create_login_link, ensure_owner  # noqa: PLC0415
+
+    user = User.objects.get(username=username) if username else ensure_owner()
+    set_urlconf(LINK_URLS)
+    try:
+        return known_url(data_dir()) + create_login_link(user)
+    finally:
+        set_urlconf(None)
+
+
+def disconnect() -> None:
+    """Give up the connection and its pool: `up` lives long and needs it no more."""
+    wrapper = connections[connection.alias]
+    wrapper.close()
+    if isinstance(wrapper, DatabaseWrapper):
+        wrapper.close_pool()
