@@ -1,0 +1,198 @@
+"""The learner: gradients over micro-batches and the optimiser's step, the same for every stage.
+
+Used by `algorithms.update` (rl) and `sft`. Splitting a window into micro-batches leaves its
+gradient unchanged, so running out of memory is answered by smaller micro-batches, not by failure.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic, Protocol, TypeVar
+
+import torch
+from accelerate import Accelerator
+
+from training_core.failures import OutOfMemory
+from training_core.losses.reduction import sum_gradients, token_mean
+from training_core.models.lanes import share_out
+from training_core.models.logprobs import TokenLogprobs, completion_logprobs
+from training_core.models.packing import (
+    PackedBatch,
+    TokenSequence,
+    build_batch,
+    plan_micro_batches,
+    plan_rows,
+)
+from training_core.models.policy import Policy
+
+Tally = TypeVar("Tally")
+TokenLoss = Callable[[PackedBatch, TokenLogprobs], tuple[torch.Tensor, Tally]]
+"""Loss of each completion token (N,) of a micro-batch, and what is to be counted of it."""
+
+
+class UpdateProgress(Protocol):
+    """Told before each micro-batch how far the update is."""
+
+    def __call__(self, done: int, total: int, *, may_abandon: bool) -> None:
+        """Report; raise `failures.Interrupted` to abandon, where that is allowed."""
+
+
+SMALLEST_MICRO_BATCH_TOKENS = 16
+
+
+class _SharedReport:
+    """Progress of all lanes together, told by one of them at a time."""
+
+    def __init__(self, progress: UpdateProgress, total: int, may_abandon: bool) -> None:
+        self._progress = progress
+        self._total = total
+        self._may_abandon = may_abandon
+        self._done = 0
+        self._lock = threading.Lock()
+
+    def next(self) -> None:
+        """A micro-batch begins."""
+        with self._lock:
+            self._progress(self._done, self._total, may_abandon=self._may_abandon)
+            self._done += 1
+
+
+@dataclass(frozen=True)
+class _Window(Generic[Tally]):
+    """What all micro-batches of an optimiser window share."""
+
+    token_loss: TokenLoss[Tally]
+    divisor_tokens: float
+    temperature: float
+    report: _SharedReport
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that memory has run out, on a GPU or a processor."""
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+
+
+@dataclass
+class Learner:
+    """Turns losses into updates of the policy."""
+
+    policy: Policy
+    accelerator: Accelerator
+    micro_batch_tokens: int
+    """Tokens of a micro-batch, padding included; halved when memory runs out."""
+    progress: UpdateProgress
+    """Hears of each micro-batch."""
+    halvings: list[int] = field(default_factory=list)
+    """Budgets that memory has forced, newest last, until a notice has been given of them."""
+
+    def accumulate(
+        self,
+        sequences: Sequence[TokenSequence],
+        token_loss: TokenLoss[Tally],
+        *,
+        divisor_tokens: float,
+        temperature: float = 1.0,
+        may_abandon: bool = True,
+    ) -> list[Tally]:
+        """Add the gradient of sum(token_loss) / divisor over all sequences.
+
+        Returns the tallies of the micro-batches. Raises OutOfMemory when a micro-batch cannot be
+        made smaller, and Interrupted when `progress` does.
+        """
+        while True:
+            lanes = self._lanes(sequences)
+            report = _SharedReport(self.progress, sum(map(len, lanes)), may_abandon)
+            window = _Window(token_loss, divisor_tokens, temperature, report)
+            jobs = [
+                partial(self._backward, replica, batches, window)
+                for replica, batches in zip(self.policy.replicas, lanes, strict=False)
+            ]
+            try:
+                found = self.policy.lanes.run(jobs)
+                self.policy.gather_gradients()
+                return [tally for tallies in found for tally in tallies]
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                failed = str(error)
+            self._shrink(sequences, failed)
+
+    @torch.no_grad()
+    def logprobs(
+        self, sequences: Sequence[TokenSequence], *, temperature: float
+    ) -> list[torch.Tensor]:
+        """Log-probabilities of each sequence's completion, in the batches of `accumulate`."""
+        found: dict[int, torch.Tensor] = {}
+        for batches in self._lanes(sequences):
+            for batch in batches:
+                with self.accelerator.autocast():
+                    logprobs_N = completion_logprobs(
+                        self.policy, batch, temperature=temperature
+                    ).logprobs_N
+                lengths = [len(sequences[member].completion_ids) for member in batch.members]
+                found.update(zip(batch.members, torch.split(logprobs_N, lengths), strict=True))
+        return [found[index] for index in range(len(sequences))]
+
+    def apply(self, optimiser: torch.optim.Optimizer, *, max_grad_norm: float) -> float | None:
+        """Clip, update, clear. The gradient's norm before clipping, or None when not finite.
+
+        A gradient that is not finite changes nothing.
+        """
+        parameters = self.policy.parameters()
+        sum_gradients(self.accelerator, parameters)
+        norm = float(self.accelerator.clip_grad_norm_(parameters, max_grad_norm))
+        finite = bool(torch.isfinite(torch.tensor(norm)))
+        if finite:
+            optimiser.step()
+            self.policy.refresh_sampler()
+        optimiser.zero_grad(set_to_none=True)
+        return norm if finite else None
+
+    def _backward(
+        self, replica: Policy, batches: Sequence[PackedBatch], window: _Window[Tally]
+    ) -> list[Tally]:
+        """One lane's share of a window: its gradient goes to its replica."""
+        tallies = []
+        for batch in batches:
+            window.report.next()
+            with self.accelerator.autocast():
+                found = completion_logprobs(replica, batch, temperature=window.temperature)
+            loss_N, tally = window.token_loss(batch, found)
+            self.accelerator.backward(token_mean(loss_N, divisor_tokens=window.divisor_tokens))
+            tallies.append(tally)
+        return tallies
+
+    def _lanes(self, sequences: Sequence[TokenSequence]) -> list[list[PackedBatch]]:
+        """Micro-batches of each lane. All lanes together stay within the budget."""
+        facts, count = self.policy.facts, self.policy.lanes.count
+        rows = plan_rows(sequences, share=facts.shared_prompts)
+        return [
+            [
+                build_batch(sequences, chosen, pad_id=facts.pad_id).to(self.policy.device)
+                for chosen in plan_micro_batches(
+                    [rows[index] for index in share],
+                    budget_tokens=self.micro_batch_tokens // count,
+                )
+            ]
+            for share in share_out([row.tokens for row in rows], count)
+        ]
+
+    def _shrink(self, sequences: Sequence[TokenSequence], failed: str) -> None:
+        """Halve the budget after memory ran out, or give up."""
+        self.policy.clear_gradients()
+        if self.policy.device.type == "cuda":
+            torch.cuda.empty_cache()
+        if self.micro_batch_tokens // 2 < SMALLEST_MICRO_BATCH_TOKENS:
+            longest = max(len(s.prompt_ids) + len(s.completion_ids) for s in sequences)
+            raise OutOfMemory(
+                f"Memory ran out with a single sequence of up to {longest:,} tokens: {failed}",
+                "Lower sampling.max_new_tokens, choose a smaller model, or use a machine with"
+                " more memory.",
+            )
+        self.micro_batch_tokens //= 2
+        self.halvings.append(self.micro_batch_tokens)

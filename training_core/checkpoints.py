@@ -1,0 +1,285 @@
+"""Checkpoints: everything that decides the next step, on disk whole or not at all.
+
+Called by `training_core.boundary` (save) and `workers.trainer_main` (resume). A checkpoint is a
+directory that `AutoModelForCausalLM.from_pretrained` loads as it is, plus `optimiser.safetensors`,
+`state.json` and `manifest.json` with the size and hash of every file. It is written aside, forced
+to disk and renamed, and only by the attempt that owns the run directory.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from training_core.contract.rundir import RunDir, fsync_directory
+from training_core.contract.strict import WireModel
+from training_core.failures import OwnerLost
+from training_core.models.policy import Policy
+from training_core.state import RunState
+
+MANIFEST, STATE, OPTIMISER = "manifest.json", "state.json", "optimiser.safetensors"
+SPARE_BYTES = 64 << 20
+"""Room that stays free beside a checkpoint, for events and rollouts."""
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+class FileEntry(WireModel):
+    """What a whole file looks like."""
+
+    size: int
+    """Bytes."""
+    sha256: str
+    """Hash of its content, in hex."""
+
+
+class Manifest(WireModel):
+    """What a checkpoint is and what belongs to it; without it there is no checkpoint."""
+
+    format: int = 1
+    """Version of the layout."""
+    step: int
+    """Optimiser steps done."""
+    stage: str
+    """Name of the stage it was saved in."""
+    attempt: int
+    """Attempt that wrote it."""
+    t: float
+    """When, in seconds since 1970 (UTC)."""
+    files: dict[str, FileEntry]
+    """Every other file."""
+
+
+class NoRoom(Exception):
+    """The disk has no room for the checkpoint; nothing was left behind."""
+
+
+@dataclass(frozen=True)
+class Retention:
+    """Which checkpoints stay once a newer one is on disk."""
+
+    keep_last: int
+    best_step: int | None
+    """Step whose checkpoint stays as the best, or None."""
+
+    def kept(self, steps: list[int], newest: int) -> set[int]:
+        """Steps that stay. What lies beyond the newest is damaged or of another attempt."""
+        return {*[step for step in steps if step <= newest][-self.keep_last :], self.best_step or 0}
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a save did."""
+
+    path: Path
+    size_bytes: int
+    removed: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Resumable:
+    """A checkpoint that was found whole."""
+
+    path: Path
+    manifest: Manifest
+    state: RunState
+
+
+class CheckpointStore:
+    """The checkpoints of one run, as one attempt sees them."""
+
+    def __init__(self, run_dir: RunDir, *, attempt: int, token: int) -> None:
+        self._run_dir = run_dir
+        self._attempt = attempt
+        self._token = token
+        for left in run_dir.checkpoints.glob(".*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+    def find_newest(self, damaged: Callable[[Path, str], None]) -> Resumable | None:
+        """The newest whole checkpoint; `damaged` hears of each one that is not."""
+        for path in sorted(self._run_dir.checkpoints.glob("step-*"), reverse=True):
+            try:
+                return read_checkpoint(path)
+            except (OSError, ValueError, ValidationError) as error:
+                damaged(path, str(error))
+        return None
+
+    def has(self, step: int) -> bool:
+        """Whether this step has been saved."""
+        return (self._run_dir.checkpoint(step) / MANIFEST).is_file()
+
+    def save(
+        self,
+        policy: Policy,
+        optimiser: torch.optim.Optimizer | None,
+        state: RunState,
+        *,
+        stage: str,
+        retention: Retention,
+        progress: Callable[[int], None],
+    ) -> Saved:
+        """Write the checkpoint of `state.step`, then remove what the retention rule lets go.
+
+        `progress(0)` is called before the first file, `progress(1)` when all are on disk and only
+        the rename is left. Raises NoRoom, OwnerLost.
+        """
+        target = self._run_dir.checkpoint(state.step)
+        aside = target.with_name(f".tmp-{target.name}-{os.getpid()}")
+        self._check_room(policy, optimiser)
+        progress(0)
+        try:
+            aside.mkdir(parents=True)
+            _write_files(aside, policy, optimiser, state)
+            manifest = self._write_manifest(aside, state.step, stage)
+            progress(1)
+            self._check_owner()
+            self._put_in_place(aside, target)
+        except BaseException as error:
+            shutil.rmtree(aside, ignore_errors=True)
+            if _is_full(error):
+                raise NoRoom(f"The disk is full: {error}") from error
+            raise
+        size = sum(entry.size for entry in manifest.files.values())
+        return Saved(target, size, self._prune(retention, state.step))
+
+    def _check_room(self, policy: Policy, optimiser: torch.optim.Optimizer | None) -> None:
+        """Refuse before writing what cannot fit."""
+        weights = sum(weight.numel() * weight.element_size() for weight in policy.parameters())
+        needed = weights * (3 if optimiser is not None else 1) + SPARE_BYTES
+        free = shutil.disk_usage(self._run_dir.root).free
+        if free < needed:
+            raise NoRoom(
+                f"A checkpoint needs {needed / 1e9:.2f} GB and the disk has {free / 1e9:.2f} GB."
+            )
+
+    def _write_manifest(self, aside: Path, step: int, stage: str) -> Manifest:
+        """Force every file to disk and list it."""
+        files = {path.name: _seal(path) for path in sorted(aside.iterdir())}
+        manifest = Manifest(
+            step=step, stage=stage, attempt=self._attempt, t=time.time(), files=files
+        )
+        path = aside / MANIFEST
+        path.write_text(manifest.model_dump_json(indent=1))
+        _seal(path)
+        fsync_directory(aside)
+        return manifest
+
+    def _check_owner(self) -> None:
+        owner = self._run_dir.read_owner()
+        if owner != (self._attempt, self._token):
+            raise OwnerLost(
+                f"Attempt {owner[0]} owns the run now; attempt {self._attempt} writes no more.",
+                "Nothing to do: the newer attempt goes on.",
+            )
+
+    def _put_in_place(self, aside: Path, target: Path) -> None:
+        """Rename; a damaged checkpoint of the same step makes way."""
+        if target.exists():
+            old = target.with_name(f".old-{target.name}-{os.getpid()}")
+            target.rename(old)
+            aside.rename(target)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            aside.rename(target)
+        fsync_directory(target.parent)
+
+    def _prune(self, retention: Retention, newest: int) -> tuple[Path, ...]:
+        steps = saved_steps(self._run_dir)
+        removed = [
+            self._run_dir.checkpoint(step)
+            for step in steps
+            if step not in retention.kept(steps, newest)
+        ]
+        for path in removed:
+            shutil.rmtree(path, ignore_errors=True)
+        return tuple(removed)
+
+
+def saved_steps(run_dir: RunDir) -> list[int]:
+    """Steps that have a checkpoint directory, in order."""
+    return sorted(
+        int(path.name.removeprefix("step-")) for path in run_dir.checkpoints.glob("step-*")
+    )
+
+
+def read_checkpoint(path: Path) -> Resumable:
+    """Check every file and read the state. Raises OSError or ValueError when it is not whole."""
+    manifest = Manifest.model_validate_json((path / MANIFEST).read_bytes())
+    for name, entry in manifest.files.items():
+        size = (path / name).stat().st_size
+        if size != entry.size:
+            raise ValueError(f"{name} has {size:,} bytes instead of {entry.size:,}")
+        if _hash(path / name) != entry.sha256:
+            raise ValueError(f"{name} does not have the content that was written")
+    state = RunState.model_validate_json((path / STATE).read_bytes())
+    return Resumable(path, manifest, state)
+
+
+def load_optimiser(path: Path, policy: Policy, optimiser: torch.optim.Optimizer) -> None:
+    """Restore AdamW's moments from a checkpoint directory; bit for bit."""
+    tensors = load_file(path / OPTIMISER)
+    steps = tensors.pop("step")
+    names = [name for name, weight in policy.model.named_parameters() if weight.requires_grad]
+    if not tensors:
+        return
+    for name, weight in zip(names, policy.parameters(), strict=True):
+        optimiser.state[weight] = {
+            "step": steps.clone(),
+            "exp_avg": tensors[f"exp_avg/{name}"].to(weight.device),
+            "exp_avg_sq": tensors[f"exp_avg_sq/{name}"].to(weight.device),
+        }
+
+
+def _write_files(
+    aside: Path, policy: Policy, optimiser: torch.optim.Optimizer | None, state: RunState
+) -> None:
+    policy.model.save_pretrained(aside)
+    policy.tokenizer.save_pretrained(aside)
+    if optimiser is not None:
+        save_file(_optimiser_tensors(policy, optimiser), aside / OPTIMISER)
+    (aside / STATE).write_text(state.model_dump_json(indent=1))
+
+
+def _optimiser_tensors(policy: Policy, optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """AdamW's moments by name; one step count serves all, since all weights move together."""
+    tensors: dict[str, torch.Tensor] = {"step": torch.zeros(())}
+    names = [name for name, weight in policy.model.named_parameters() if weight.requires_grad]
+    for name, weight in zip(names, policy.parameters(), strict=True):
+        moments: dict[str, Any] = optimiser.state.get(weight, {})
+        if moments:
+            tensors["step"] = moments["step"].detach().cpu().clone()
+            tensors[f"exp_avg/{name}"] = moments["exp_avg"]
+            tensors[f"exp_avg_sq/{name}"] = moments["exp_avg_sq"]
+    return tensors
+
+
+def _seal(path: Path) -> FileEntry:
+    """Force a file to disk and describe it."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+    return FileEntry(size=path.stat().st_size, sha256=_hash(path))
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_full(error: BaseException) -> bool:
+    """Whether an error means a full disk; safetensors says so in words only."""
+    if isinstance(error, OSError):
+        return error.errno in _FULL
+    return isinstance(error, SafetensorError) and any(
+        f"os error {code}" in str(error) for code in _FULL
+    )

@@ -1,0 +1,140 @@
+"""From a run directory to a session: open everything, resume from the newest whole checkpoint.
+
+Called by `workers.trainer_main`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+import accelerate
+import torch
+import transformers
+from accelerate import Accelerator
+
+from training_core.algorithms.learner import Learner
+from training_core.checkpoints import OPTIMISER, CheckpointStore, Resumable, load_optimiser
+from training_core.contract.events import AttemptStarted, Notice
+from training_core.contract.rundir import RunDir
+from training_core.contract.spec import RunSpec
+from training_core.curriculum.mix import MixState
+from training_core.domains.sources import open_domain
+from training_core.evaluate import Evaluator
+from training_core.models.device import ComputePlan, apply_plan, plan_compute
+from training_core.models.loading import load_directory, load_model, make_policy
+from training_core.models.policy import Policy
+from training_core.monitors.jsonl import EventLog
+from training_core.monitors.steering import Steering
+from training_core.program import PlannedStage
+from training_core.rollouts.seeds import stream_seed
+from training_core.session import Session
+from training_core.state import RunState
+
+
+def open_session(
+    spec: RunSpec,
+    run_dir: RunDir,
+    log: EventLog,
+    steering: Steering,
+    *,
+    attempt: int,
+    token: int,
+    models_dir: Path,
+) -> Session:
+    """Open model, domains and checkpoints. Raises a TrainingFailure that says what to do."""
+    sources = {d.name: open_domain(d, run_dir, spec.seed) for d in spec.domains}
+    held_out = {name: source.held_out() for name, source in sources.items()}
+    store = CheckpointStore(run_dir, attempt=attempt, token=token)
+    found = store.find_newest(lambda path, reason: _report_damage(log, path, reason))
+    policy, plan = _open_policy(spec, models_dir, found)
+    state = found.state if found else _fresh_state(spec)
+    accelerator = Accelerator(
+        cpu=plan.device.type == "cpu",
+        mixed_precision="bf16" if plan.dtype == torch.bfloat16 else "no",
+    )
+    session = Session(
+        spec=spec,
+        run_dir=run_dir,
+        attempt=attempt,
+        policy=policy,
+        learner=Learner(policy, accelerator, state.micro_batch_tokens, _no_progress),
+        sources=sources,
+        evaluator=Evaluator(spec, held_out),
+        store=store,
+        log=log,
+        steering=steering,
+        state=state,
+    )
+    if found:
+        session.restore_optimiser = lambda stage, optimiser: _restore(
+            found, policy, stage, optimiser
+        )
+    _announce(session, plan, found)
+    return session
+
+
+def _open_policy(
+    spec: RunSpec, models_dir: Path, found: Resumable | None
+) -> tuple[Policy, ComputePlan]:
+    """The policy on its device, with the weights of the checkpoint if there is one."""
+    ref = spec.model.ref
+    loaded = load_directory(found.path) if found else load_model(ref, models_dir=models_dir)
+    parameters = sum(weight.numel() for weight in loaded.model.parameters())
+    plan = plan_compute(spec.resources, parameters)
+    apply_plan(plan)
+    policy = make_policy(ref, loaded, device=plan.device)
+    policy.use_sampler_dtype(plan.dtype)
+    policy.use_lanes(plan.lanes)
+    return policy, plan
+
+
+def _fresh_state(spec: RunSpec) -> RunState:
+    return RunState(
+        mix=MixState(seed=stream_seed(spec.seed, "mix")),
+        micro_batch_tokens=spec.resources.micro_batch_tokens,
+    )
+
+
+def _restore(
+    found: Resumable, policy: Policy, stage: PlannedStage, optimiser: torch.optim.Optimizer
+) -> None:
+    """Fill the optimiser where the checkpoint lies inside this stage; a new stage starts fresh."""
+    if found.state.step > stage.before and (found.path / OPTIMISER).is_file():
+        load_optimiser(found.path, policy, optimiser)
+
+
+def _announce(session: Session, plan: ComputePlan, found: Resumable | None) -> None:
+    session.log.emit(
+        AttemptStarted,
+        attempt=session.attempt,
+        start_step=session.state.step,
+        checkpoint=str(found.path.relative_to(session.run_dir.root)) if found else None,
+        total_steps=session.spec.total_steps,
+        pid=os.getpid(),
+        device=plan.device_words,
+        compute_dtype=plan.dtype_name,
+        threads=plan.threads,
+        parameters=session.policy.facts.parameters,
+        versions={
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+            "accelerate": accelerate.__version__,
+        },
+    )
+
+
+def _report_damage(log: EventLog, path: Path, reason: str) -> None:
+    log.emit(
+        Notice,
+        step=0,
+        level="warning",
+        code="checkpoint_damaged",
+        message=f"{path.name} is not whole ({reason}); an earlier checkpoint is used.",
+    )
+
+
+def _no_progress(done: int, total: int, *, may_abandon: bool) -> None:
+    """Nobody listens before the first step."""

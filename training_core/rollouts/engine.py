@@ -1,0 +1,276 @@
+"""The generation engine: completions of many prompts, decoded together.
+
+Called by `rollouts.collect` for training and evaluation. Each prompt is read once and its keys and
+values are then copied for its G completions; groups of different prompts decode in one batch;
+finished rows leave the batch. A completion depends on its seed, not on its neighbours (up to
+rounding, since matrix kernels sum in an order that follows the batch's shape).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+
+from training_core.contract.rollouts import FinishReason
+from training_core.failures import BadData
+from training_core.models.policy import Policy
+from training_core.rollouts.kv_cache import make_cache
+from training_core.rollouts.sampling import (
+    Choice,
+    UniformStreams,
+    likeliest_tokens,
+    sample_tokens,
+)
+from training_core.tensors import left_pad
+
+FEWEST_ROWS = 24
+"""Rows below which a batch is not split over lanes."""
+COMPACT_BELOW_FRAC = 0.85
+"""Finished rows leave once fewer than this share of the rows is alive: copying them costs too."""
+
+Progress = Callable[[int, int], None]
+"""Told (completions finished, tokens sampled) after each token; may raise to abandon the work."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A prompt and the seeds of its completions, one for each."""
+
+    prompt_ids: tuple[int, ...]
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class GenerationSettings:
+    """How completions are drawn."""
+
+    max_new_tokens: int
+    """Longest completion; shorter where the model's context ends first."""
+    temperature: float
+    """0 takes the likeliest token."""
+    max_rows: int
+    """Completions that are decoded at once."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One sampled completion, its end token included."""
+
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    """Log-probability of each token under the sampler, in nats, at the sampling temperature."""
+    finish_reason: FinishReason
+    entropy_nats: float
+    """Sum over its tokens of the entropy of the distribution that each was drawn from."""
+
+
+def generate(
+    policy: Policy, requests: Sequence[Request], settings: GenerationSettings, progress: Progress
+) -> list[list[Completion]]:
+    """Completions of each request, in order. Raises BadData when a prompt leaves no room."""
+    for request in requests:
+        if len(request.prompt_ids) >= policy.facts.context_tokens:
+            raise BadData(
+                f"A prompt has {len(request.prompt_ids):,} tokens; the model's context holds"
+                f" {policy.facts.context_tokens:,}, and none would be left for the completion.",
+                "Leave such prompts out of the domain, or choose a model with a longer context.",
+            )
+    batches = plan_batches(
+        [len(request.seeds) for request in requests], settings.max_rows, policy.lanes.count
+    )
+    report = _SharedReport(progress)
+
+    def decode(places: list[tuple[int, int]]) -> list[Completion]:
+        with torch.inference_mode():
+            batch = _Batch(policy, requests, places, settings)
+            while batch.step():
+                report.tell(id(places), batch.finished, batch.sampled)
+            report.tell(id(places), batch.finished, batch.sampled)
+            return batch.completions()
+
+    found: list[list[Completion]] = [[] for _ in requests]
+    decoded = policy.lanes.run([partial(decode, places) for places in batches])
+    for places, completions in zip(batches, decoded, strict=True):
+        for (place, _), completion in zip(places, completions, strict=True):
+            found[place].append(completion)
+    return found
+
+
+def plan_batches(
+    sizes: Sequence[int], max_rows: int, lanes: int = 1
+) -> list[list[tuple[int, int]]]:
+    """Batches of (request, completion); a group is split only when it exceeds a batch by itself.
+
+    Rows are spread over the lanes, but not below `FEWEST_ROWS`: each batch reads all weights for
+    each token, so small batches cost a processor more than a second lane gains.
+    """
+    total = sum(sizes)
+    wanted = max(-(-total // max_rows), min(lanes, total // FEWEST_ROWS), 1)
+    rows = min(max_rows, -(-total // wanted))
+    batches: list[list[tuple[int, int]]] = [[]]
+    for request, size in enumerate(sizes):
+        if batches[-1] and len(batches[-1]) + size > rows:
+            batches.append([])
+        for completion in range(size):
+            if len(batches[-1]) >= max_rows:
+                batches.append([])
+            batches[-1].append((request, completion))
+    return [batch for batch in batches if batch]
+
+
+class _SharedReport:
+    """Progress of all batches together, told by one lane at a time."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._counts: dict[int, tuple[int, int]] = {}
+        self._lock = threading.Lock()
+
+    def tell(self, batch: int, finished: int, sampled: int) -> None:
+        """One batch has come this far."""
+        with self._lock:
+            self._counts[batch] = (finished, sampled)
+            done, tokens = (sum(column) for column in zip(*self._counts.values(), strict=True))
+            self._progress(done, tokens)
+
+
+@dataclass
+class _Batch:
+    """Rows that are decoded together. B row that is alive; `rows_B` is its place in `places`."""
+
+    policy: Policy
+    requests: Sequence[Request]
+    places: list[tuple[int, int]]
+    settings: GenerationSettings
+    finished: int = 0
+    sampled: int = 0
+    _position: int = 0
+    _tokens: list[torch.Tensor] = field(default_factory=list)
+    _logprobs: list[torch.Tensor] = field(default_factory=list)
+    _entropies: list[torch.Tensor] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Read the prompts once and copy their keys and values to the rows."""
+        device = self.policy.device
+        used = list(dict.fromkeys(request for request, _ in self.places))
+        prompts = [self.requests[request].prompt_ids for request in used]
+        input_ids_PT, mask_PT = left_pad(prompts, self.policy.facts.pad_id)
+        self._cache = make_cache(self.policy.model.config)
+        logits_PV = self.policy.sampler_logits_BV(
+            input_ids=input_ids_PT.to(device),
+            attention_mask=mask_PT.to(device),
+            position_ids=(mask_PT.cumsum(1) - 1).clamp_(min=0).to(device),
+            cache=self._cache,
+            use_cache=True,
+        )
+        of_row = torch.tensor([used.index(request) for request, _ in self.places])
+        self._cache.batch_select_indices(of_row.to(device))
+        self._logits_BV = logits_PV[of_row.to(device)]
+        room = self.settings.max_new_tokens
+        context = self.policy.facts.context_tokens
+        lengths_B = torch.tensor([len(prompts[p]) for p in of_row.tolist()])
+        self._limit_B = (context - lengths_B).clamp(max=room).to(device)
+        self._length_B = lengths_B.to(device)
+        # One column for each token that may come: the mask is a view that grows.
+        ahead = torch.ones(len(of_row), room, dtype=mask_PT.dtype)
+        self._mask_BT = torch.cat([mask_PT[of_row], ahead], dim=1).to(device)
+        self._prompt_width = mask_PT.shape[1]
+        self._rows_B = torch.arange(len(of_row), device=device)
+        self._alive_B = torch.ones(len(of_row), dtype=torch.bool, device=device)
+        self._eos_ids = torch.tensor(self.policy.facts.eos_ids, device=device)
+        self._end = torch.zeros(len(of_row), dtype=torch.long)
+        self._streams = UniformStreams(
+            [self.requests[request].seeds[completion] for request, completion in self.places]
+        )
+
+    def step(self) -> bool:
+        """Sample one token in each row that is alive; False when all rows have finished."""
+        choice = self._choose()
+        self._record(choice)
+        tokens_B = choice.tokens_B
+        self._position += 1
+        ended_B = torch.isin(tokens_B, self._eos_ids) | (self._limit_B <= self._position)
+        ended_B &= self._alive_B
+        self._end[self._rows_B[ended_B].cpu()] = self._position
+        self._alive_B &= ~ended_B
+        alive = int(self._alive_B.sum())
+        self.sampled += len(self.places) - self.finished
+        self.finished = len(self.places) - alive
+        if alive == 0:
+            return False
+        tokens_B = self._compact(tokens_B, alive)
+        width = self._prompt_width + self._position
+        self._logits_BV = self.policy.sampler_logits_BV(
+            input_ids=tokens_B[:, None],
+            attention_mask=self._mask_BT[:, :width],
+            position_ids=(self._length_B + (self._position - 1))[:, None],
+            cache=self._cache,
+            use_cache=True,
+        )
+        return True
+
+    def completions(self) -> list[Completion]:
+        """What the rows have become, in the order of `places`."""
+        tokens_BT = torch.stack(self._tokens, dim=1).tolist()
+        logprobs_BT = torch.stack(self._logprobs, dim=1).tolist()
+        entropies_BT = torch.stack(self._entropies, dim=1).double()
+        eos_ids = set(self.policy.facts.eos_ids)
+        return [
+            Completion(
+                tuple(tokens[:end]),
+                tuple(logprobs[:end]),
+                "eos" if tokens[end - 1] in eos_ids else "length",
+                float(entropies_T[:end].sum()),
+            )
+            for tokens, logprobs, entropies_T, end in zip(
+                tokens_BT, logprobs_BT, entropies_BT, self._end.tolist(), strict=True
+            )
+        ]
+
+    def _choose(self) -> Choice:
+        """The next token of each row in the batch."""
+        if self.settings.temperature == 0:
+            return likeliest_tokens(self._logits_BV)
+        uniform_B = self._streams.column_B(self._position, self._rows_B.cpu())
+        return sample_tokens(
+            self._logits_BV,
+            uniform_B.to(self._logits_BV.device),
+            temperature=self.settings.temperature,
+        )
+
+    def _record(self, choice: Choice) -> None:
+        """Append a column for all places; rows that have left keep zeros beyond their end."""
+        rows = self._rows_B.cpu()
+        for columns, values_B in (
+            (self._tokens, choice.tokens_B),
+            (self._logprobs, choice.logprobs_B),
+            (self._entropies, choice.entropy_B),
+        ):
+            column = torch.zeros(len(self.places), dtype=values_B.dtype)
+            column[rows] = values_B.cpu()
+            columns.append(column)
+
+    def _compact(self, tokens_B: torch.Tensor, alive: int) -> torch.Tensor:
+        """Drop finished rows from everything that is indexed by row, when it is worth the copy."""
+        if alive > COMPACT_BELOW_FRAC * len(tokens_B):
+            return tokens_B
+        keep = self._alive_B.nonzero()[:, 0]
+        self._cache.batch_select_indices(keep)
+        self._rows_B, self._alive_B = self._rows_B[keep], self._alive_B[keep]
+        self._mask_BT, self._limit_B = self._mask_BT[keep], self._limit_B[keep]
+        self._length_B = self._length_B[keep]
+        return tokens_B[keep]
+
+
+def rows_that_fit(config: Any, *, tokens: int, memory_bytes: int, dtype_bytes: int) -> int:
+    """How many rows of that many tokens have their keys and values in that memory, at least 1."""
+    text = config.get_text_config(decoder=True)
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    width = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    row_bytes = 2 * text.num_hidden_layers * heads * width * dtype_bytes * tokens
+    return max(1, memory_bytes // int(row_bytes))

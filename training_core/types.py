@@ -1,0 +1,73 @@
+"""What the stages of a step hand to each other, and the letters of tensor shapes.
+
+Shapes, declared here once: P prompt, G rollout in a group, B sequence in a batch, R row of a packed
+batch, T token of a row, N completion token of a batch (all completions laid end to end), V
+vocabulary, D model width. A tensor's name ends in its shape: `logprobs_N`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from training_core.contract.rollouts import RewardScore
+from training_core.domains.item import PromptItem
+from training_core.models.packing import TokenSequence
+from training_core.rollouts.engine import Completion
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One completion and what the rewards said about it."""
+
+    completion: Completion
+    raw: str
+    """Its text, special tokens included."""
+    text: str
+    """Its text without them."""
+    scores: tuple[RewardScore, ...] = ()
+    """One entry for each reward leaf."""
+    reward: float | None = None
+    """Total reward; None when unscored."""
+    advantage: float | None = None
+    """What weights its gradient; None in evaluation and when unscored."""
+
+    @property
+    def tokens(self) -> int:
+        """Length, the end token included."""
+        return len(self.completion.token_ids)
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether it was cut at the limit."""
+        return self.completion.finish_reason == "length"
+
+    def value(self, reward_name: str) -> float | None:
+        """Score of one reward; None when that reward failed."""
+        return next((score.value for score in self.scores if score.name == reward_name), None)
+
+
+@dataclass(frozen=True)
+class RolloutGroup:
+    """All rollouts of one prompt at one step."""
+
+    group_id: str
+    item: PromptItem
+    prompt_ids: tuple[int, ...]
+    rollouts: tuple[Rollout, ...]
+
+
+@dataclass(frozen=True)
+class PolicyBatch:
+    """What an algorithm asks the optimiser to learn from. One entry for each sequence B."""
+
+    sequences: tuple[TokenSequence, ...]
+    advantages: tuple[float, ...]
+    sampler_logprobs: tuple[tuple[float, ...], ...]
+    """Log-probability of each completion token under the sampler, in nats."""
+    divisor_tokens: int
+    """Completion tokens of the optimiser window; those without gradient count as well."""
+
+
+Metrics = Mapping[str, float]
+"""Metric name to value; names stand in `contract.metrics`."""
