@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+
+from training_core.contract.domains import DatasetDomain, ReasoningGymDomain
+from training_core.contract.spec import CheckpointSpec, ModelSpec, RunSpec
+from webapp.accounts.models import User
+from webapp.datasets.models import Dataset, DatasetVersion
+from webapp.runs import disk
+from webapp.runs.access import can_control, get_controllable_run_for_user, get_run_for_user
+from webapp.runs.models import Run
+from webapp.runs.preflight import check, fill_content_hashes
+
+
+@pytest.fixture
+def version(alice: User) -> DatasetVersion:
+    dataset = Dataset.objects.create(name="sums", owner=alice)
+    return DatasetVersion.objects.create(
+        dataset=dataset,
+        number=1,
+        content_hash="abc",
+        record_count=10,
+        held_out_count=4,
+        state=DatasetVersion.State.READY,
+    )
+
+
+def with_domain(spec: RunSpec, domain: DatasetDomain | ReasoningGymDomain) -> RunSpec:
+    return spec.model_copy(update={"domains": (domain,)})
+
+
+def errors_of(spec: RunSpec) -> dict[str, str]:
+    return {error.path: error.message for error in check(spec)}
+
+
+def dataset_domain(version: DatasetVersion, **fields: object) -> DatasetDomain:
+    return DatasetDomain.model_validate(
+        {"type": "dataset", "name": "sums", "dataset_version": str(version.pk), **fields}
+    )
+
+
+def test_a_good_spec_has_no_errors(spec: RunSpec) -> None:
+    assert errors_of(spec) == {}
+
+
+def test_an_unknown_generator_is_told_at_its_field(spec: RunSpec) -> None:
+    domain = ReasoningGymDomain(name="x", generator="basic_arithmetics")
+    assert list(errors_of(with_domain(spec, domain))) == ["domains.0.generator"]
+
+
+def test_a_wrong_setting_is_told_at_its_field(spec: RunSpec) -> None:
+    domain = spec.domains[0].model_copy(update={"params": {"digits": 2}})
+    assert list(errors_of(with_domain(spec, domain))) == ["domains.0.params.digits"]
+
+
+@pytest.mark.parametrize(
+    ("ref", "problem"),
+    [
+        ("/nowhere/at/all", "There is no directory"),
+        ("no such model", "is no model"),
+        ("{empty}", "holds no config.json"),
+    ],
+)
+def test_a_model_that_is_not_there(spec: RunSpec, tmp_path: Path, ref: str, problem: str) -> None:
+    model = ModelSpec(ref=ref.format(empty=tmp_path))
+    assert problem in errors_of(spec.model_copy(update={"model": model}))["model.ref"]
+
+
+@pytest.mark.parametrize("ref", ["tiny", "smollm2-135m-instruct", "org/name-1.7B"])
+def test_models_that_are_plausible(spec: RunSpec, ref: str) -> None:
+    assert errors_of(spec.model_copy(update={"model": ModelSpec(ref=ref)})) == {}
+
+
+def test_a_dataset_is_frozen_into_the_spec(spec: RunSpec, version: DatasetVersion) -> None:
+    spec = with_domain(spec, dataset_domain(version))
+    assert errors_of(spec) == {}
+    frozen = fill_content_hashes(spec).domains[0]
+    assert isinstance(frozen, DatasetDomain)
+    assert frozen.content_hash == "abc"
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "problem"),
+    [
+        ({"state": "building"}, "dataset_version", "no such dataset version"),
+        ({"held_out_count": 1}, "dataset_version", "1 held-out records"),
+        ({"record_count": 5}, "dataset_version", "1 train records"),
+        ({"content_hash": "xyz"}, "content_hash", "another hash"),
+    ],
+)
+def test_a_dataset_that_cannot_be_used(
+    spec: RunSpec,
+    version: DatasetVersion,
+    change: dict[str, object],
+    field: str,
+    problem: str,
+) -> None:
+    DatasetVersion.objects.filter(pk=version.pk).update(**change)
+    errors = errors_of(with_domain(spec, dataset_domain(version, content_hash="abc")))
+    assert problem in errors[f"domains.0.{field}"]
+
+
+def test_the_estimate_counts_what_is_kept(spec: RunSpec) -> None:
+    kept = spec.model_copy(update={"checkpoint": CheckpointSpec(keep_last=4, keep_best=True)})
+    assert disk.checkpoints_kept(kept) == 6
+    assert disk.needed_bytes(kept) == 1_500_000 * 12 * 6 + disk.SPARE_BYTES
+
+
+def test_the_size_of_a_local_model_is_read_from_its_files(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"x" * 1000)
+    assert disk.parameters_of(str(tmp_path)) == 500
+
+
+def test_what_a_run_has_saved_already_is_not_counted_again(
+    spec: RunSpec, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = run.run_dir.checkpoint(2)
+    saved.mkdir(parents=True)
+    (saved / "weights").write_bytes(b"x" * 50_000_000)
+    free = disk.needed_bytes(spec) - 10_000_000
+
+    class Usage:
+        def __init__(self, _: object) -> None:
+            self.free = free
+
+    monkeypatch.setattr(disk.shutil, "disk_usage", Usage)
+    assert "The run needs about" in disk.problem_with_space(spec)
+    assert disk.problem_with_space(spec, run.directory) == ""
+
+
+def test_who_sees_and_who_steers(run: Run, alice: User, bob: User) -> None:
+    staff = User.objects.create_user("root", is_staff=True)
+    assert get_run_for_user(bob, run.number) == run
+    assert get_controllable_run_for_user(alice, run.number) == run
+    assert get_controllable_run_for_user(staff, run.number) == run
+    assert [can_control(user, run) for user in (alice, bob, staff)] == [True, False, True]
+    with pytest.raises(PermissionDenied, match="belongs to alice"):
+        get_controllable_run_for_user(bob, run.number)
+    with pytest.raises(Http404):
+        get_run_for_user(bob, 404)
+    with pytest.raises(Http404):
+        get_run_for_user(AnonymousUser(), run.number)

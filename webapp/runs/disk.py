@@ -1,0 +1,75 @@
+"""Whether a run's checkpoints will fit on the disk, judged before it starts.
+
+Called by `services` at launch and by `webapp.control.claims` at each claim; the trainer checks
+again before each checkpoint. An estimate: a checkpoint holds fp32 master weights and AdamW's two
+moments, 12 bytes a parameter.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from django.conf import settings
+
+from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
+
+CHECKPOINT_BYTES_PER_PARAMETER = 12
+BUILTIN_PARAMETERS = {BUILTIN_MODEL: 134_515_008, TINY_MODEL: 1_500_000}
+BYTES_PER_STORED_PARAMETER = 2
+"""Of a model on disk; fp32 files make the estimate twice as cautious."""
+UNKNOWN_MODEL_PARAMETERS = 135_000_000
+SPARE_BYTES = 200_000_000
+"""For rollouts, events and the database, which live on the same disk."""
+
+
+def problem_with_space(spec: RunSpec, directory: Path | None = None) -> str:
+    """A sentence when the run will not fit, else an empty string."""
+    needed = needed_bytes(spec) - _used_by(directory)
+    free = shutil.disk_usage(_existing(Path(settings.RUNS_DIR))).free
+    if needed <= free:
+        return ""
+    return (
+        f"The run needs about {_gb(needed)} of disk for {checkpoints_kept(spec)} checkpoints, but "
+        f"only {_gb(free)} are free at {settings.RUNS_DIR}. Delete old runs, lower "
+        f"checkpoint.keep_last, or point TEMPER_DATA_DIR to a larger disk."
+    )
+
+
+def needed_bytes(spec: RunSpec) -> int:
+    """Largest size that the run directory is expected to reach."""
+    parameters = parameters_of(spec.model.ref)
+    return parameters * CHECKPOINT_BYTES_PER_PARAMETER * checkpoints_kept(spec) + SPARE_BYTES
+
+
+def checkpoints_kept(spec: RunSpec) -> int:
+    """The newest, the best, and the one that is being written."""
+    return spec.checkpoint.keep_last + int(spec.checkpoint.keep_best) + 1
+
+
+def parameters_of(ref: str) -> int:
+    """Parameters of a model: known, told by the size of its files, or a guess."""
+    if ref in BUILTIN_PARAMETERS:
+        return BUILTIN_PARAMETERS[ref]
+    files = list(Path(ref).glob("*.safetensors")) if Path(ref).is_dir() else []
+    if not files:
+        return UNKNOWN_MODEL_PARAMETERS
+    return sum(file.stat().st_size for file in files) // BYTES_PER_STORED_PARAMETER
+
+
+def _used_by(directory: Path | None) -> int:
+    """Bytes of checkpoints that the run has already: they are replaced, not added to."""
+    if directory is None:
+        return 0
+    files = (directory / "checkpoints").rglob("*")
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _existing(path: Path) -> Path:
+    """The nearest directory that is there already."""
+    return next(each for each in (path, *path.parents) if each.exists())
+
+
+def _gb(size: int) -> str:
+    """Decimal gigabytes."""
+    return f"{size / 1e9:.1f} GB"

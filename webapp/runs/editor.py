@@ -1,0 +1,169 @@
+"""The launch page between two requests: which side is up, what it holds, what is wrong.
+
+Called by the launch views; drawn by `templates/runs/launch/`. Everything is in the post, so that
+the page survives a restart of the server and works without scripts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from django.contrib.auth.models import AnonymousUser
+
+from training_core.contract.field_errors import FieldError
+from training_core.contract.spec import RunSpec
+from webapp.accounts.models import User
+from webapp.runs.forecast import Forecast, Queue, forecast, queue_now
+from webapp.runs.forms import (
+    LaunchForm,
+    ShownSection,
+    YamlFault,
+    at_lines,
+    fits_the_form,
+    read_yaml,
+    sections_of,
+)
+from webapp.runs.origins import Origin, find_origin, new_key
+from webapp.runs.refusals import LaunchRefused
+from webapp.runs.spec_diff import Change, diff_documents
+from webapp.ui.schema_form.build import BuiltForm
+
+MODES = {"show:form": "form", "show:yaml": "yaml"}
+
+
+@dataclass
+class Editor:
+    """What the launch page shows."""
+
+    origin: Origin
+    mode: Literal["form", "yaml"] = "form"
+    key: str = field(default_factory=new_key)
+    form: LaunchForm | None = None
+    """The document; None while the YAML text is not YAML."""
+    text: str = ""
+    """The YAML text, when that side is up."""
+    syntax_fault: str = ""
+    """Why the text is not YAML."""
+    refusal: str = ""
+    """Why the launch was refused, when it is no field's fault."""
+    extra_errors: list[FieldError] = field(default_factory=list)
+    """Errors that only the launch itself found."""
+    shown: str = ""
+    """Path of the part to bring into view."""
+    was_submitted: bool = False
+    posted: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the browser sent."""
+
+    @classmethod
+    def opening(cls, origin: Origin) -> Editor:
+        """The page as it opens."""
+        return cls(origin, form=LaunchForm(origin.document(), origin.document()))
+
+    @classmethod
+    def from_post(cls, user: User | AnonymousUser, posted: Mapping[str, str]) -> Editor:
+        """The page as a browser sent it."""
+        origin = find_origin(user, posted)
+        editor = cls(origin, key=posted.get("idempotency_key", "")[:64], was_submitted=True)
+        base = origin.document()
+        if posted.get("mode") == "yaml":
+            editor.mode, editor.text = "yaml", posted.get("yaml", "").replace("\r\n", "\n")
+            document, editor.syntax_fault = read_yaml(editor.text)
+            editor.form = LaunchForm(document, base) if document is not None else None
+        else:
+            editor.form = LaunchForm.from_post(posted, base)
+        editor.posted = posted
+        return editor
+
+    def do(self, action: str) -> None:
+        """Turn to the other side, or change the form's structure."""
+        if action in MODES:
+            self._turn_to(action)
+        elif action != "check" and self.form is not None and self.mode == "form":
+            if action.startswith("become:") and action.count(":") == 1:
+                action = f"{action}:{self.posted.get(action, '')}"
+            try:
+                self.shown = self.form.change(action)
+            except ValueError as error:
+                self.refusal = f"The form could not be changed: {error}."
+
+    def _turn_to(self, action: str) -> None:
+        """Show the other side; YAML that the controls could not show whole stays YAML."""
+        if action == "show:yaml":
+            if self.mode == "form" and self.form is not None:
+                self.text = self.form.yaml()
+            self.mode = "yaml"
+        elif self.form is not None and fits_the_form(self.form.document):
+            self.mode = "form"
+        else:
+            self.refusal = "The form cannot show this text yet; mend what is listed below."
+
+    def launchable_spec(self) -> RunSpec | None:
+        """The spec, when nothing is wrong with it."""
+        if self.form is None or not self.form.checked.is_launchable:
+            return None
+        return self.form.checked.spec
+
+    def refuse(self, refusal: LaunchRefused) -> None:
+        """Show why the launch itself said no."""
+        self.extra_errors = refusal.errors
+        if not refusal.errors:
+            self.refusal = refusal.message
+
+    @property
+    def errors(self) -> list[FieldError]:
+        """Everything that is wrong, at its path."""
+        if self.form is None:
+            return [FieldError("", self.syntax_fault)]
+        return [*self.form.checked.errors, *self.extra_errors]
+
+    @property
+    def faults(self) -> list[YamlFault]:
+        """The same with the lines of the YAML text."""
+        if self.form is None:
+            return [YamlFault("", self.syntax_fault, None)]
+        return at_lines(self.text, self.errors)
+
+    @cached_property
+    def built(self) -> BuiltForm | None:
+        """The controls."""
+        return self.form.build(self.errors) if self.form is not None else None
+
+    @property
+    def sections(self) -> list[ShownSection]:
+        """The controls by section."""
+        return sections_of(self.built) if self.built is not None else []
+
+    @property
+    def yaml(self) -> str:
+        """The document as YAML."""
+        if self.mode == "yaml" or self.form is None:
+            return self.text
+        return self.form.yaml()
+
+    @cached_property
+    def forecast(self) -> Forecast | None:
+        """What the run will do; None while the spec is not valid."""
+        spec = self.form.checked.spec if self.form is not None else None
+        return forecast(spec) if spec is not None else None
+
+    @cached_property
+    def queue(self) -> Queue:
+        """What it would meet."""
+        return queue_now()
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """Against the origin."""
+        if self.form is None or self.form.base is None:
+            return []
+        spec = self.form.checked.spec
+        document: Any = spec.model_dump(mode="json") if spec is not None else self.form.document
+        return [c for c in diff_documents(self.form.base, document) if c.path != "name"]
+
+    def focus_event(self) -> str:
+        """The event that tells the page which part is new."""
+        return json.dumps({"temper:show": {"path": self.shown}})

@@ -1,0 +1,149 @@
+"""Where a new run comes from: a preset, another run, a checkpoint, or nothing.
+
+Called by the launch views. It gives the document to start from and what the launch is told.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.http import Http404
+
+from training_core.contract.presets import PRESETS, Preset, find_preset
+from training_core.contract.spec import RunSpec
+from webapp.accounts.models import User
+from webapp.datasets.models import DatasetVersion
+from webapp.datasets.services import find_version
+from webapp.runs import forks
+from webapp.runs.access import get_run_for_user
+from webapp.runs.models import Checkpoint, Run
+from webapp.runs.services import launch_run
+
+LONGEST_NAME = 120
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a launch starts from; at most one of them is set."""
+
+    preset: Preset | None = None
+    parent: Run | None = None
+    checkpoint: Checkpoint | None = None
+    dataset: DatasetVersion | None = None
+
+    @property
+    def words(self) -> str:
+        """For people: what changes are counted against."""
+        if self.checkpoint is not None:
+            run = self.checkpoint.run
+            return f"step {self.checkpoint.step} of run #{run.number}"
+        if self.parent is not None:
+            return f"run #{self.parent.number}"
+        if self.dataset is not None:
+            return f"the first preset on {self.dataset}"
+        preset = self.preset or PRESETS[0]
+        return f"the preset “{preset.title}”"
+
+    def document(self) -> dict[str, Any]:
+        """The document that the form opens with."""
+        if self.checkpoint is not None:
+            run = self.checkpoint.run
+            return {**run.spec, "name": _name(run.name, f" from step {self.checkpoint.step}")}
+        if self.parent is not None:
+            return {**self.parent.spec, "name": next_name(self.parent.name)}
+        preset = self.preset or PRESETS[0]
+        document = preset.spec.model_dump(mode="json")
+        if self.dataset is not None:
+            return {**document, **_on_dataset(self.dataset, document)}
+        return document
+
+    def hidden(self) -> dict[str, str]:
+        """Form fields that carry the origin along."""
+        if self.checkpoint is not None:
+            return {"checkpoint": str(self.checkpoint.pk)}
+        if self.parent is not None:
+            return {"from": str(self.parent.number)}
+        if self.dataset is not None:
+            return {"dataset": str(self.dataset.pk)}
+        return {"preset": self.preset.slug} if self.preset else {}
+
+
+def find_origin(user: User | AnonymousUser, values: Mapping[str, str]) -> Origin:
+    """The origin that a query string or a form names. Raises Http404 for one that is not there."""
+    if key := values.get("checkpoint"):
+        checkpoint = Checkpoint.objects.select_related("run").filter(pk=_whole(key)).first()
+        if checkpoint is None:
+            raise Http404("There is no such checkpoint.")
+        get_run_for_user(user, checkpoint.run.number)
+        return Origin(checkpoint=checkpoint)
+    if number := values.get("from"):
+        return Origin(parent=get_run_for_user(user, _whole(number)))
+    if key := values.get("dataset"):
+        version = find_version(key)
+        if version is None:
+            raise Http404("There is no such dataset version.")
+        return Origin(dataset=version)
+    if slug := values.get("preset"):
+        preset = find_preset(slug)
+        if preset is None:
+            raise Http404(f"There is no preset {slug}.")
+        return Origin(preset=preset)
+    return Origin()
+
+
+def launch_from(origin: Origin, owner: User, spec: RunSpec, key: str) -> Run:
+    """Launch a spec under its origin. Raises LaunchRefused. The same key gives the same run."""
+    if origin.checkpoint is not None:
+        forks.refuse_bad_fork(origin.checkpoint, spec)
+    parent = origin.checkpoint.run if origin.checkpoint else origin.parent
+    return launch_run(
+        owner=owner,
+        spec=spec,
+        preset=origin.preset.slug if origin.preset else parent.preset if parent else "",
+        idempotency_key=key or None,
+        parent=parent,
+        parent_checkpoint=origin.checkpoint,
+    )
+
+
+def new_key() -> str:
+    """An idempotency key for one rendered form."""
+    return uuid.uuid4().hex
+
+
+def next_name(name: str) -> str:
+    """`Add` as `Add (2)`, `Add (2)` as `Add (3)`."""
+    match = re.fullmatch(r"(.*) \((\d{1,6})\)", name, re.DOTALL)
+    if match:
+        return _name(match[1], f" ({int(match[2]) + 1})")
+    return _name(name, " (2)")
+
+
+def _on_dataset(version: DatasetVersion, document: dict[str, Any]) -> dict[str, Any]:
+    """Name and domains of a run on a dataset, with the document's own system prompt."""
+    first = document["domains"][0]
+    slug = re.sub(r"[^a-z0-9]+", "-", version.dataset.name.lower()).strip("-")[:60]
+    domain = {
+        "type": "dataset",
+        "name": f"dataset/{slug or 'upload'}",
+        "dataset_version": str(version.pk),
+        "system_prompt": first["system_prompt"],
+        "demonstration_template": first["demonstration_template"],
+        "held_out_items": min(64, max(2, version.held_out_count)),
+    }
+    return {"name": _name(f"Train on {version.dataset.name}", ""), "domains": [domain]}
+
+
+def _name(name: str, ending: str) -> str:
+    """A name with an ending, no longer than names may be."""
+    return name[: LONGEST_NAME - len(ending)] + ending
+
+
+def _whole(text: str) -> int:
+    """A row number from a query string; -1, which no row has, for anything else."""
+    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else -1

@@ -1,0 +1,231 @@
+"""What the head of a run's page says: phase, stages, evaluations, attempts, what may be done.
+
+Called by the run's views. It turns rows into sentences and numbers; templates only lay them out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from training_core.contract.events import DomainResult, Interval, PairedDifference
+from training_core.contract.rewards import iter_leaves
+from training_core.contract.spec import RunSpec
+from webapp.accounts.models import User
+from webapp.evaluation.models import EvalRun
+from webapp.runs.access import can_control
+from webapp.runs.models import Attempt, Checkpoint, ControlRequest, Run, RunNotice
+from webapp.ui.wording import format_points
+
+PHASE_WORDS = {
+    "load": "loading the model",
+    "rollout": "generating",
+    "reward": "scoring",
+    "update": "updating the weights",
+    "sft": "imitating demonstrations",
+    "evaluate": "evaluating on held-out prompts",
+    "checkpoint": "saving a checkpoint",
+}
+STATE_SENTENCES = {
+    "queued": "Waits for a worker.",
+    "starting": "A worker has it; the trainer is starting.",
+    "pausing": "Saving a checkpoint, then it pauses.",
+    "stopping": "Saving a checkpoint, then it stops.",
+    "lost": "Its worker is silent. It is queued again by itself, from its newest checkpoint.",
+}
+SHOWN_NOTICES = 5
+
+
+class StageView(NamedTuple):
+    """One stage on the timeline."""
+
+    name: str
+    kind: str
+    """`sft` or `rl`."""
+    steps: int
+    done: int
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all its steps are done."""
+        return self.done >= self.steps
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is being worked on."""
+        return 0 < self.done < self.steps
+
+
+class PhaseView(NamedTuple):
+    """What happens inside the step."""
+
+    sentence: str
+    done: int
+    total: int
+    tokens_per_s: float | None
+
+
+class Difference(NamedTuple):
+    """A paired change in words."""
+
+    words: str
+    """`+41.7 points against the base model`."""
+    interval: str
+    """`95 % interval +30.1 to +52.2 points`."""
+    verdict: str
+    tone: str
+    """ok, bad or calm."""
+
+
+class EvalCard(NamedTuple):
+    """One evaluation as a card."""
+
+    evaluation: EvalRun
+    overall: DomainResult
+    domains: tuple[DomainResult, ...]
+    differences: tuple[Difference, ...]
+    heading: str
+
+    @property
+    def rows(self) -> list[DomainResult]:
+        """All domains together, then each one where there are several."""
+        return [self.overall, *(self.domains if len(self.domains) > 1 else ())]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Everything above the tabs of a run's page."""
+
+    run: Run
+    spec: RunSpec
+    may_control: bool
+    phase: PhaseView | None
+    stages: list[StageView]
+    attempt: Attempt | None
+    attempts: int
+    newest_checkpoint: Checkpoint | None
+    pending: list[ControlRequest]
+    notices: list[RunNotice]
+
+    @property
+    def sentence(self) -> str:
+        """What it is doing, in a sentence."""
+        if self.phase is not None and self.run.state in {"running", "starting"}:
+            return self.phase.sentence
+        return STATE_SENTENCES.get(self.run.state, "")
+
+    @property
+    def phase_words(self) -> str:
+        """The words for each phase as JSON, for the script that moves the bar."""
+        return json.dumps(PHASE_WORDS)
+
+    @property
+    def attempts_line(self) -> str:
+        """`Attempt 2, from step 40`; empty for a first attempt from the start."""
+        if self.attempt is None or (self.attempts < 2 and not self.attempt.start_step):
+            return ""
+        start = self.attempt.start_step
+        where = "" if start is None else f", from step {start:,}"
+        return f"Attempt {self.attempt.number}{where}"
+
+    @property
+    def banner_tone(self) -> str:
+        """Tone of the cause; empty when there is nothing to explain."""
+        tones = {"failed": "bad", "lost": "warn", "stopped": "info", "paused": "info"}
+        if self.run.state == "queued" and self.run.cause not in {"", "launched", "resumed"}:
+            return "warn"
+        return tones.get(self.run.state, "") if self.run.message else ""
+
+
+def read_overview(run: Run, user: Any) -> Overview:
+    """The head of a run's page."""
+    spec = run.read_spec()
+    attempts = list(run.attempts.order_by("-number")[:1])
+    pending = run.control_requests.filter(attempt=run.attempt, applied_at=None)
+    return Overview(
+        run=run,
+        spec=spec,
+        may_control=isinstance(user, User) and can_control(user, run),
+        phase=phase_view(run.phase),
+        stages=stage_views(spec, run.step),
+        attempt=attempts[0] if attempts else None,
+        attempts=run.attempt,
+        newest_checkpoint=run.checkpoints.on_disk().order_by("-step").first(),
+        pending=list(pending) if run.is_live else [],
+        notices=list(run.notices.order_by("-at", "-seq")[:SHOWN_NOTICES]),
+    )
+
+
+def phase_view(phase: Any) -> PhaseView | None:
+    """The newest PhaseProgress as a sentence and a bar."""
+    if not isinstance(phase, dict):
+        return None
+    doing = PHASE_WORDS.get(str(phase.get("phase")), str(phase.get("phase")))
+    step, done, total = (int(phase.get(key) or 0) for key in ("step", "done", "total"))
+    count = f" {done:,} of {total:,} {phase.get('unit', '')}".rstrip() if total else ""
+    lead = f"Step {step:,}: " if step else ""
+    sentence = f"{lead}{doing}{count}"
+    return PhaseView(sentence[:1].upper() + sentence[1:], done, total, phase.get("tokens_per_s"))
+
+
+def stage_views(spec: RunSpec, step: int) -> list[StageView]:
+    """The stages with the steps done in each."""
+    views, before = [], 0
+    for stage in spec.stages:
+        done = min(max(step - before, 0), stage.steps)
+        views.append(StageView(stage.name, stage.type, stage.steps, done))
+        before += stage.steps
+    return views
+
+
+def eval_cards(run: Run) -> list[EvalCard]:
+    """All evaluations that count, oldest first."""
+    order = [leaf.name for leaf in iter_leaves(run.read_spec().reward.root)]
+    cards = []
+    for evaluation in EvalRun.objects.current().filter(run=run).order_by("step", "at"):
+        results = tuple(_in_order(item, order) for item in evaluation.results)
+        if results:
+            cards.append(_card(evaluation, results))
+    return cards
+
+
+def summary_cards(cards: Sequence[EvalCard]) -> list[EvalCard]:
+    """Base, after the first stage, now: at most three of all evaluations."""
+    if len(cards) <= 3:
+        return list(cards)
+    first_end = next((c for c in cards[1:-1] if c.evaluation.label == "stage_end"), None)
+    return [c for c in (cards[0], first_end, cards[-1]) if c is not None]
+
+
+def _in_order(item: Any, names: list[str]) -> DomainResult:
+    """A stored result with its rewards in the order of the spec, which JSON columns forget."""
+    result = DomainResult.model_validate(item)
+    known = {name: result.components[name] for name in names if name in result.components}
+    return result.model_copy(update={"components": {**known, **result.components}})
+
+
+def _card(evaluation: EvalRun, results: tuple[DomainResult, ...]) -> EvalCard:
+    """One evaluation with its differences in words."""
+    title = evaluation.title or f"step {evaluation.step}"
+    return EvalCard(
+        evaluation=evaluation,
+        overall=results[0],
+        domains=results[1:],
+        differences=tuple(describe(item) for item in results[0].compared),
+        heading=title[:1].upper() + title[1:],
+    )
+
+
+def describe(change: PairedDifference) -> Difference:
+    """A paired difference in words, with what the interval allows one to say."""
+    it: Interval = change.difference
+    words = f"{format_points(it.value)} against {change.against_label or 'an earlier evaluation'}"
+    low = format_points(it.low).removesuffix(" points")
+    interval = f"95 % interval {low} to {format_points(it.high)}"
+    if it.low > 0:
+        return Difference(words, interval, "better", "ok")
+    if it.high < 0:
+        return Difference(words, interval, "worse", "bad")
+    return Difference(words, interval, "no difference shown", "calm")

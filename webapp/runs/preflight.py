@@ -1,0 +1,121 @@
+"""What can be known to be wrong with a spec before anything starts, as errors at fields.
+
+Called by `services.launch_run` and by the launch page. Pydantic has checked each value already;
+here the world is asked: does the generator exist, the dataset, the model, the reward that counts
+as success. What needs the model itself (an EOS token, a chat template) fails in the trainer's load
+phase, with a sentence.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from training_core.contract.domains import DatasetDomain
+from training_core.contract.field_errors import FieldError
+from training_core.contract.rewards import iter_leaves
+from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
+from training_core.contract.stages import SftStage
+from training_core.domains.sources import validate_domain
+from webapp.datasets.models import DatasetVersion
+from webapp.datasets.services import find_version
+
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[A-Za-z0-9][\w.\-]*")
+FEWEST_RECORDS = 2
+
+
+def check(spec: RunSpec) -> list[FieldError]:
+    """Everything that is wrong, in the order of the spec's fields; empty when it may start."""
+    return [
+        *_model_errors(spec.model.ref),
+        *_domain_errors(spec),
+        *_stage_errors(spec),
+        *_evaluation_errors(spec),
+    ]
+
+
+def fill_content_hashes(spec: RunSpec) -> RunSpec:
+    """The spec with each dataset frozen: its version's hash is part of the experiment."""
+    domains = tuple(
+        domain.model_copy(update={"content_hash": version.content_hash})
+        if isinstance(domain, DatasetDomain) and (version := find_version(domain.dataset_version))
+        else domain
+        for domain in spec.domains
+    )
+    return spec.model_copy(update={"domains": domains})
+
+
+def _model_errors(ref: str) -> Iterator[FieldError]:
+    """A model that is neither built in, nor on disk, nor spelled like a hub id."""
+    if ref in {BUILTIN_MODEL, TINY_MODEL}:
+        return
+    if ref.startswith(("/", ".", "~")):
+        path = Path(ref).expanduser()
+        if not path.is_dir():
+            yield FieldError("model.ref", f"There is no directory {path} on this machine.")
+        elif not (path / "config.json").is_file():
+            yield FieldError("model.ref", f"{path} holds no config.json, so it is no model.")
+        elif not os.access(path / "config.json", os.R_OK):
+            yield FieldError("model.ref", f"{path / 'config.json'} cannot be read by this user.")
+    elif not HUB_ID.fullmatch(ref):
+        yield FieldError(
+            "model.ref",
+            f"{ref!r} is no model: use {BUILTIN_MODEL}, {TINY_MODEL}, a hub id such as org/name, "
+            "or a path that begins with / or ./.",
+        )
+
+
+def _domain_errors(spec: RunSpec) -> Iterator[FieldError]:
+    """Generators and their settings, dataset versions and their sizes."""
+    for index, domain in enumerate(spec.domains):
+        at = f"domains.{index}"
+        if isinstance(domain, DatasetDomain):
+            yield from _dataset_errors(at, domain)
+        for error in validate_domain(domain):
+            yield FieldError(f"{at}.{error.path}" if error.path else at, error.message)
+
+
+def _dataset_errors(at: str, domain: DatasetDomain) -> Iterator[FieldError]:
+    """A version that is there, whole, unchanged, and large enough on both sides."""
+    version: DatasetVersion | None = find_version(domain.dataset_version)
+    field = f"{at}.dataset_version"
+    if version is None:
+        yield FieldError(field, "There is no such dataset version, or its import is not done.")
+        return
+    if domain.content_hash and domain.content_hash != version.content_hash:
+        yield FieldError(
+            f"{at}.content_hash",
+            f"{version} has another hash than this spec was made with; leave the field empty to "
+            "take the version as it is.",
+        )
+    for count, side in ((version.train_count, "train"), (version.held_out_count, "held-out")):
+        if count < FEWEST_RECORDS:
+            yield FieldError(
+                field,
+                f"{version} has {count} {side} records; at least {FEWEST_RECORDS} are needed.",
+            )
+
+
+def _stage_errors(spec: RunSpec) -> Iterator[FieldError]:
+    """Demonstrations for sft stages."""
+    if not any(isinstance(stage, SftStage) for stage in spec.stages):
+        return
+    for index, domain in enumerate(spec.domains):
+        if domain.weight > 0 and not domain.demonstration_template.strip():
+            yield FieldError(
+                f"domains.{index}.demonstration_template",
+                "The program has an sft stage, so the template must say what to imitate.",
+            )
+
+
+def _evaluation_errors(spec: RunSpec) -> Iterator[FieldError]:
+    """pass@1 must refer to a reward that there is."""
+    names = [leaf.name for leaf in iter_leaves(spec.reward.root)]
+    if spec.evaluation.success_reward not in names:
+        yield FieldError(
+            "evaluation.success_reward",
+            f"No reward is named {spec.evaluation.success_reward!r}; there are: "
+            f"{', '.join(names)}.",
+        )

@@ -1,0 +1,226 @@
+"""What a person does with runs: launch, stop, pause, resume, fork, put away, delete.
+
+Called by views, the API and commands. Everything here is a row and, after the commit, a message; no
+function waits for a worker. Refusals are `LaunchRefused` and `ControlRefused`, whose text is for
+people.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from training_core.contract.control import Command
+from training_core.contract.spec import RunSpec
+from webapp.accounts.models import User
+from webapp.metrics import live
+from webapp.metrics import services as metrics
+from webapp.rollouts import services as rollouts
+from webapp.runs import disk, forks, preflight, status
+from webapp.runs.dispatch import dispatch_run_on_commit
+from webapp.runs.models import Checkpoint, ControlRequest, Run, RunCounter, RunEvent
+from webapp.runs.moves import lock_run, move
+from webapp.runs.refusals import ControlRefused, LaunchRefused
+from webapp.runs.status import Actor, RunState
+
+logger = logging.getLogger(__name__)
+
+
+def launch_run(
+    *,
+    owner: User,
+    spec: RunSpec,
+    preset: str = "",
+    idempotency_key: str | None = None,
+    parent: Run | None = None,
+    parent_checkpoint: Checkpoint | None = None,
+) -> Run:
+    """Queue a run. The same key of the same owner gives the same run. Raises LaunchRefused."""
+    key = idempotency_key or ""
+    if key and (known := Run.objects.filter(owner=owner, idempotency_key=key).first()):
+        return known
+    _refuse_bad_spec(spec)
+    try:
+        with transaction.atomic():
+            return _create_run(owner, spec, preset, key, parent, parent_checkpoint)
+    except IntegrityError:  # a double click: the other request was first
+        return Run.objects.exclude(idempotency_key="").get(owner=owner, idempotency_key=key)
+
+
+def restart_from(checkpoint: Checkpoint, owner: User, spec: RunSpec) -> Run:
+    """A child run that goes on from a checkpoint's weights and optimiser state, at its step."""
+    forks.refuse_bad_fork(checkpoint, spec)
+    return launch_run(
+        owner=owner,
+        spec=spec,
+        preset=checkpoint.run.preset,
+        parent=checkpoint.run,
+        parent_checkpoint=checkpoint,
+    )
+
+
+@transaction.atomic
+def stop_run(run: Run, actor: User) -> Run:
+    """End the run: at once where no trainer is at work, else after it has saved its state."""
+    run = lock_run(run.pk)
+    if run.state not in status.STOPPABLE:
+        raise ControlRefused(f"Run #{run.number} is {run.state}; there is nothing to stop.")
+    if run.is_live:
+        _move(run, RunState.STOPPING, actor, "user", f"{actor} asked to stop.")
+        _ask(run, "stop", actor)
+    else:
+        _move(run, RunState.STOPPED, actor, "user", f"Stopped by {actor}.")
+    return run
+
+
+@transaction.atomic
+def pause_run(run: Run, actor: User) -> Run:
+    """Save and free the device; `resume_run` goes on from there."""
+    run = lock_run(run.pk)
+    if run.state not in status.PAUSABLE:
+        raise ControlRefused(f"Run #{run.number} is {run.state}; it cannot be paused.")
+    if run.is_live:
+        _move(run, RunState.PAUSING, actor, "user", f"{actor} asked for a pause.")
+        _ask(run, "pause", actor)
+    else:
+        _move(run, RunState.PAUSED, actor, "user", f"Paused by {actor}.")
+    return run
+
+
+@transaction.atomic
+def resume_run(run: Run, actor: User) -> Run:
+    """Put it back into the queue; it goes on from its newest checkpoint."""
+    run = lock_run(run.pk)
+    if run.state not in status.RESUMABLE:
+        hint = " Restart from a checkpoint instead." if run.state == RunState.SUCCEEDED else ""
+        raise ControlRefused(f"Run #{run.number} is {run.state}; it cannot be resumed.{hint}")
+    if problem := disk.problem_with_space(run.read_spec(), run.directory):
+        raise ControlRefused(problem)
+    _move(run, RunState.QUEUED, actor, "resumed", f"Resumed by {actor}.")
+    dispatch_run_on_commit(run.pk)
+    return run
+
+
+def evaluate_now(run: Run, actor: User) -> ControlRequest:
+    """Have the trainer evaluate at the next step boundary."""
+    return _command(run, "evaluate_now", actor)
+
+
+def checkpoint_now(run: Run, actor: User) -> ControlRequest:
+    """Have the trainer save at the next step boundary."""
+    return _command(run, "checkpoint_now", actor)
+
+
+@transaction.atomic
+def archive_run(run: Run, actor: User) -> Run:
+    """Put a run away, or take it out again; nothing of it is deleted."""
+    run = lock_run(run.pk)
+    if run.is_live:
+        raise ControlRefused(f"Run #{run.number} is {run.state}; stop it first.")
+    run.archived_at = None if run.archived_at else timezone.now()
+    run.save(update_fields=["archived_at"])
+    cause = "archived" if run.archived_at else "unarchived"
+    RunEvent.objects.create(run=run, kind="edit", actor=actor.get_username(), cause=cause)
+    live.publish("runs", "state", {"run": str(run.pk), "number": run.number, "state": run.state})
+    return run
+
+
+@transaction.atomic
+def delete_run(run: Run, actor: User) -> None:
+    """Delete a finished run's rows and directory. Its children keep their own checkpoints."""
+    run = lock_run(run.pk)
+    if not run.is_terminal and run.state != RunState.DRAFT:
+        raise ControlRefused(f"Run #{run.number} is {run.state}; only finished runs are deleted.")
+    live.publish("runs", "state", {"run": str(run.pk), "number": run.number, "state": "deleted"})
+    metrics.delete_run(run.pk)
+    rollouts.delete_run(run.pk)
+    directory = run.directory
+    logger.info("Run #%d (%s) is deleted by %s", run.number, run.pk, actor)
+    run.delete()
+    transaction.on_commit(lambda: _remove_directory(directory), robust=True)
+
+
+def _refuse_bad_spec(spec: RunSpec) -> None:
+    """Raise LaunchRefused when the spec cannot run here."""
+    if errors := preflight.check(spec):
+        first = errors[0]
+        raise LaunchRefused(f"{first.path}: {first.message}", errors)
+    if problem := disk.problem_with_space(spec):
+        raise LaunchRefused(problem)
+
+
+def _create_run(
+    owner: User,
+    spec: RunSpec,
+    preset: str,
+    key: str,
+    parent: Run | None,
+    parent_checkpoint: Checkpoint | None,
+) -> Run:
+    """The row in state queued, its event, its directory where it starts from a checkpoint."""
+    spec = preflight.fill_content_hashes(spec)
+    run = Run.objects.create(
+        number=RunCounter.take_next(),
+        name=spec.name,
+        owner=owner,
+        spec=spec.model_dump(mode="json"),
+        spec_version=spec.spec_version,
+        preset=preset,
+        parent=parent,
+        parent_checkpoint=parent_checkpoint,
+        idempotency_key=key,
+        total_steps=spec.total_steps,
+        step=parent_checkpoint.step if parent_checkpoint else 0,
+    )
+    if parent_checkpoint is not None:
+        forks.link_checkpoint(parent_checkpoint, run)
+    _move(run, RunState.QUEUED, owner, "launched", f"Launched by {owner}.")
+    dispatch_run_on_commit(run.pk)
+    return run
+
+
+@transaction.atomic
+def _command(run: Run, command: Command, actor: User) -> ControlRequest:
+    """A wish that changes no state."""
+    run = lock_run(run.pk)
+    if run.state not in status.COMMANDABLE:
+        raise ControlRefused(f"Run #{run.number} is {run.state}; no trainer is at work on it.")
+    waiting = ControlRequest.objects.filter(
+        run=run, attempt=run.attempt, command=command, applied_at=None
+    ).first()
+    return waiting or _ask(run, command, actor)
+
+
+def _ask(run: Run, command: Command, actor: User) -> ControlRequest:
+    """Leave a command for the supervisor, which looks every second."""
+    RunEvent.objects.create(
+        run=run, kind="wish", actor=actor.get_username(), cause="user", data={"command": command}
+    )
+    return ControlRequest.objects.create(run=run, attempt=run.attempt, command=command, actor=actor)
+
+
+def _move(run: Run, target: RunState, actor: User, cause: str, message: str) -> None:
+    """A move that a person makes; it sets the count of idle attempts back."""
+    move(
+        run,
+        target,
+        actor=Actor.PERSON,
+        who=actor.get_username(),
+        cause=cause,
+        message=message,
+        columns={"idle_attempts": 0},
+    )
+
+
+def _remove_directory(directory: Path) -> None:
+    """Out of sight at once, then off the disk: half a directory must not look like a run."""
+    if directory.is_dir():
+        grave = Path(settings.RUNS_DIR) / f".deleted-{uuid4().hex}"
+        directory.rename(grave)
+        shutil.rmtree(grave, ignore_errors=True)

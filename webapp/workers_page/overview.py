@@ -1,0 +1,129 @@
+"""Who works, who waits, and why: what the workers page says.
+
+Called by its view. Reads rows only; the broker is not asked, since the rows are the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from django.utils import timezone
+
+from training_core.contract.tasknames import QUEUE_CPU, QUEUE_TRAIN
+from webapp.accounts.models import User
+from webapp.datasets.models import DatasetImport
+from webapp.runs.models import Run
+from webapp.runs.status import RunState
+from webapp.workers_page.models import SILENT_AFTER, Worker
+
+FORGOTTEN_AFTER = timedelta(days=1)
+LISTED = 100
+QUEUE_WORDS = {
+    QUEUE_TRAIN: "Runs; each takes one slot until it ends.",
+    QUEUE_CPU: "Short work: imports, housekeeping.",
+}
+
+
+class WorkerView(NamedTuple):
+    """One worker process."""
+
+    worker: Worker
+    state: str
+    """idle, busy, silent, deaf or stopped."""
+    words: str
+    """What that means, where it needs saying."""
+    run: Run | None
+
+
+class QueueView(NamedTuple):
+    """One queue."""
+
+    name: str
+    words: str
+    workers: int
+    slots: int
+    busy: int
+    waiting: int
+
+
+class WaitingView(NamedTuple):
+    """A run that waits."""
+
+    run: Run
+    place: int
+    reason: str
+
+
+class WorkersView(NamedTuple):
+    """The page."""
+
+    workers: list[WorkerView]
+    queues: list[QueueView]
+    waiting: list[WaitingView]
+    waiting_total: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody has ever reported, or not for a day."""
+        return not self.workers
+
+
+def read_workers(user: User) -> WorkersView:
+    """Everything that the page shows."""
+    since = timezone.now() - FORGOTTEN_AFTER
+    workers = [
+        _worker_view(worker)
+        for worker in Worker.objects.filter(seen_at__gte=since).select_related("busy_run")
+    ]
+    runs = Run.objects.visible_to(user)
+    queued = runs.filter(state=RunState.QUEUED).select_related("owner").order_by("queued_at")
+    imports = DatasetImport.objects.filter(state=DatasetImport.State.QUEUED).count()
+    total = queued.count()
+    queues = [
+        _queue_view(QUEUE_TRAIN, workers, busy=runs.live().count(), waiting=total),
+        _queue_view(QUEUE_CPU, workers, busy=0, waiting=imports),
+    ]
+    waiting = [
+        WaitingView(run, place, _reason(place, queues[0], workers))
+        for place, run in enumerate(queued.defer("spec")[:LISTED], start=1)
+    ]
+    return WorkersView(workers, queues, waiting, total)
+
+
+def _worker_view(worker: Worker) -> WorkerView:
+    """A worker's state in a word."""
+    run = worker.busy_run
+    if worker.stopped_at is not None:
+        return WorkerView(worker, "stopped", "Signed off.", None)
+    if not worker.is_alive:
+        seconds = int(SILENT_AFTER.total_seconds())
+        return WorkerView(
+            worker, "silent", f"No word for more than {seconds} s; its runs go to others.", run
+        )
+    if worker.is_deaf:
+        return WorkerView(worker, "deaf", "Lives, but hears nothing from the broker.", run)
+    return WorkerView(worker, "busy" if run else "idle", "", run)
+
+
+def _queue_view(name: str, workers: Sequence[WorkerView], *, busy: int, waiting: int) -> QueueView:
+    """The sums of one queue over the workers that can be counted on."""
+    able = [view for view in workers if view.state in {"idle", "busy"}]
+    listening = [view.worker for view in able if name in view.worker.queues]
+    slots = sum(worker.slots for worker in listening)
+    return QueueView(name, QUEUE_WORDS[name], len(listening), slots, busy, waiting)
+
+
+def _reason(place: int, queue: QueueView, workers: Sequence[WorkerView]) -> str:
+    """Why a run waits."""
+    if not queue.slots:
+        deaf = any(view.state == "deaf" for view in workers)
+        return "The only workers hear nothing from the broker." if deaf else "No worker takes runs."
+    free = queue.slots - queue.busy
+    if free <= 0:
+        slots = "The only slot is" if queue.slots == 1 else f"All {queue.slots} slots are"
+        return f"{slots} taken; it is number {place} in the queue."
+    if place <= free:
+        return "A slot is free; it starts within seconds."
+    return f"Number {place} in the queue for {free} free slots."
