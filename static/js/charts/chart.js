@@ -1,0 +1,245 @@
+/* One panel: a metric's chart with its head, its foot and its table twin.
+   Draws only on screen; keeps its Plotly figure for good, so that a zoom survives data. */
+
+import { readLightTheme } from "./colours.js";
+import { icon, make, stateBox } from "./dom.js";
+import { figureOf } from "./figure.js";
+import { loadPlotly } from "./plotly.js";
+import { nearest } from "./series.js";
+import { tableOf } from "./table.js";
+import { count, honesty, place, summary, value } from "./text.js";
+import { fromClock, toClock } from "./clock.js";
+
+const CONFIG = { displayModeBar: false, responsive: false, doubleClick: false, scrollZoom: false };
+const PICTURE = { width: 1000, height: 500 };
+let lastId = 0;
+
+export class Chart {
+  /** wishes: { zoom(range|null), hover(x|null), toggle(what, key), file(ending, key) }. */
+  constructor(facts, wishes) {
+    this.key = facts.key;
+    this.facts = facts;
+    this.wishes = wishes;
+    this.input = null;
+    this.isDrawn = false;
+    this.id = `chart-${(lastId += 1)}`;
+    this.#build();
+    new ResizeObserver(() => this.#resize()).observe(this.plot);
+  }
+
+  /** Show curves. input: { entries, options, isTable, view, axis }. */
+  async show(input) {
+    this.input = input;
+    this.#words();
+    const filled = input.entries.filter(({ curve }) => curve.line.x.length > 0);
+    this.tableButton.setAttribute("aria-pressed", String(input.isTable));
+    this.logButton.setAttribute("aria-pressed", String(input.options.isLog));
+    if (filled.length === 0) {
+      this.#replace(this.#emptyBox(input));
+    } else if (input.isTable) {
+      const { curve } = filled[0];
+      const address = this.wishes.file("csv", this.key);
+      this.#replace(tableOf(this.key, curve, input.options.axis, this.facts.unit, address));
+    } else {
+      await this.#draw(input);
+    }
+  }
+
+  /** Say that the data could not be had; what was drawn stays, marked as stale. */
+  fail(error, retry) {
+    this.element.dataset.state = this.isDrawn ? "stale" : "error";
+    if (this.isDrawn) {
+      this.foot.textContent = `Not up to date: ${error.message}`;
+    } else {
+      const action = { text: "Try again", onclick: retry };
+      this.#replace(stateBox("error", "The curve could not be loaded", error.message, action));
+    }
+  }
+
+  /** Put the crosshair at a place of the axis, or take it away. */
+  point(x) {
+    const axis = this.plot._fullLayout?.xaxis;
+    const line = this.input?.entries[0]?.curve.line;
+    const at = x === null || !line ? -1 : nearest(line.x, x);
+    if (at < 0 || !axis || !this.isDrawn || this.input.isTable) {
+      this.cross.hidden = true;
+      this.#lastValue();
+      return;
+    }
+    const left = axis._offset + axis.d2p(toClock(x, this.input.options.axis));
+    const inside = left >= axis._offset && left <= axis._offset + axis._length;
+    this.cross.hidden = !inside;
+    this.cross.style.transform = `translateX(${left}px)`;
+    const words = place(line.x[at], this.input.options.axis);
+    this.value.classList.toggle("is-bad", !Number.isFinite(line.y[at]));
+    this.value.textContent = `${value(line.y[at], this.facts.unit)} · ${words}`;
+  }
+
+  #build() {
+    const button = (name, label, onclick) =>
+      make(
+        "button",
+        { type: "button", class: "chart-button", title: label, "aria-label": label, onclick },
+        icon(name),
+      );
+    const toggle = (what) => () => this.wishes.toggle(what, this.key);
+    this.tableButton = button("table", `${this.key} as a table`, toggle("tables"));
+    this.logButton = button("log", `Logarithmic axis for ${this.key}`, toggle("log"));
+    this.value = make("span", { class: "chart-value" });
+    this.plot = make("div", { class: "chart-plot", id: this.id });
+    this.cross = make("div", { class: "chart-cross", hidden: true });
+    this.body = make(
+      "div",
+      { class: "chart-body" },
+      make("div", { class: "skeleton chart-skeleton" }),
+    );
+    this.foot = make("p", { class: "chart-foot hint" });
+    this.sentence = make("p", { class: "visually-hidden", id: `${this.id}-words` });
+    const title = make("h3", { class: "chart-title", title: this.facts.meaning, text: this.key });
+    this.element = make(
+      "article",
+      {
+        class: "chart",
+        "data-key": this.key,
+        "data-state": "loading",
+        "aria-describedby": `${this.id}-words`,
+      },
+      make(
+        "header",
+        { class: "chart-head" },
+        title,
+        this.value,
+        this.logButton,
+        this.tableButton,
+        this.#menu(),
+      ),
+      this.body,
+      this.foot,
+      this.sentence,
+    );
+  }
+
+  #menu() {
+    const item = (text, onclick) =>
+      make("li", {}, make("button", { type: "button", class: "menu-item", text, onclick }));
+    const link = (ending) => {
+      const anchor = make("a", {
+        class: "menu-item",
+        href: "#",
+        text: `${ending.toUpperCase()} of what is shown`,
+      });
+      anchor.addEventListener("click", () => (anchor.href = this.wishes.file(ending, this.key)));
+      return make("li", {}, anchor);
+    };
+    const label = `Save ${this.key}`;
+    return make(
+      "details",
+      { class: "chart-menu", onfocusout: (event) => closeWhenLeft(event) },
+      make("summary", { class: "chart-button", title: label, "aria-label": label }, icon("save")),
+      make(
+        "ul",
+        { class: "menu" },
+        link("csv"),
+        link("json"),
+        item("PNG picture", () => this.#picture("png")),
+        item("SVG picture", () => this.#picture("svg")),
+      ),
+    );
+  }
+
+  async #draw(input) {
+    const Plotly = await loadPlotly();
+    if (this.input !== input) {
+      return;
+    }
+    if (this.plot.parentNode !== this.body) {
+      this.#replace(this.plot, this.cross);
+    }
+    const { data, layout, belowZero } = figureOf(input.entries, input.options);
+    await Plotly.react(this.plot, data, layout, CONFIG);
+    if (!this.isDrawn) {
+      this.isDrawn = true;
+      this.#listen();
+    }
+    this.element.dataset.state = "drawn";
+    this.cross.hidden = true;
+    if (belowZero) {
+      this.foot.textContent += ` · ${count(belowZero)} not above 0, at the lower edge`;
+    }
+  }
+
+  #listen() {
+    const axis = () => this.input.options.axis;
+    this.plot.on("plotly_relayout", (change) => {
+      if (change["xaxis.range[0]"] !== undefined) {
+        const range = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+        this.wishes.zoom(range.map((x) => fromClock(x, axis())));
+      }
+    });
+    this.plot.on("plotly_doubleclick", () => this.wishes.zoom(null));
+    this.plot.on("plotly_hover", ({ xvals }) => this.wishes.hover(fromClock(xvals[0], axis())));
+    this.plot.on("plotly_unhover", () => this.wishes.hover(null));
+  }
+
+  #words() {
+    const { entries, options } = this.input;
+    const curve = entries[0]?.curve;
+    this.element.dataset.state = "drawn";
+    this.foot.textContent = curve ? honesty(curve, options.range) : "";
+    this.sentence.textContent = curve
+      ? summary(this.key, curve.line, options.axis, this.facts.unit)
+      : "";
+    this.#lastValue();
+  }
+
+  #lastValue() {
+    const y = this.input?.entries[0]?.curve.line.y ?? [];
+    const last = y[y.length - 1];
+    this.value.textContent = last === undefined ? "" : value(last, this.facts.unit);
+    this.value.classList.toggle("is-bad", last !== undefined && !Number.isFinite(last));
+  }
+
+  #emptyBox({ entries, options }) {
+    if (entries.some(({ curve }) => !curve.hasAxis)) {
+      return stateBox("empty", "Not on this axis", "The run has not counted what the axis needs.");
+    }
+    return options.range
+      ? stateBox("empty", "Nothing in this window", "Double-click a chart to see the whole run.")
+      : stateBox("empty", "No value yet", "The first one appears here by itself.");
+  }
+
+  #replace(...children) {
+    this.body.replaceChildren(...children);
+  }
+
+  async #picture(format) {
+    const Plotly = await loadPlotly();
+    const { entries, options } = this.input;
+    const theme = readLightTheme();
+    const light = entries.map((entry, i) => ({
+      ...entry,
+      colour: theme.series[i % theme.series.length],
+    }));
+    const { data, layout } = figureOf(light, { ...options, theme });
+    const titled = {
+      ...layout,
+      title: { text: this.key.replace(/</g, "&lt;"), font: { size: 15, color: theme.text } },
+      margin: { ...layout.margin, t: 48 },
+      paper_bgcolor: theme.surface,
+    };
+    const filename = this.key.replace(/[^a-zA-Z0-9]+/g, "-");
+    await Plotly.downloadImage({ data, layout: titled }, { format, filename, ...PICTURE });
+  }
+
+  #resize() {
+    if (this.isDrawn && this.plot.isConnected && this.plot.clientWidth > 0) {
+      window.Plotly.Plots.resize(this.plot);
+    }
+  }
+}
+
+function closeWhenLeft(event) {
+  if (!event.currentTarget.contains(event.relatedTarget)) {
+    event.currentTarget.open = false;
+  }
+}

@@ -1,0 +1,23 @@
+/* The pill #live in the page's frame: whether what is shown is up to date. */
+
+const WORDS = {
+  live: ["live", "Changes appear here by themselves."],
+  "catching-up": ["catching up", "Connecting to the server."],
+  offline: ["offline", "The server cannot be reached. It is tried again every two seconds."],
+  "signed-out": ["signed out", "Your session has ended. Reload the page to sign in."],
+};
+
+/** Show a status: live, catching-up, offline or signed-out. */
+export function drawPill(status) {
+  const pill = document.getElementById("live");
+  if (!pill) {
+    return;
+  }
+  const [word, title] = WORDS[status];
+  pill.dataset.live = status === "signed-out" ? "offline" : status;
+  pill.title = title;
+  const place = pill.querySelector(".live-word") ?? pill;
+  if (place.textContent !== word) {
+    place.textContent = word;
+  }
+}
