@@ -1,0 +1,137 @@
+/* The launch page: errors at their fields, live shares of weights, finding a setting, YAML lines. */
+
+import { copyText } from "../ui/copy.js";
+import { updateShares } from "./weight_shares.js";
+
+const form = document.getElementById("launch");
+
+form.addEventListener("input", onInput);
+form.addEventListener("submit", onSubmit);
+document.addEventListener("click", onClick);
+document.body.addEventListener("htmx:afterSettle", onSettled);
+document.body.addEventListener("temper:show", (event) => showPath(event.detail.path));
+reveal();
+showErrors();
+
+function onInput(event) {
+  const target = event.target;
+  if (target.matches("[data-find-setting]")) {
+    event.stopPropagation();
+    findSetting(target.value.trim().toLowerCase());
+    return;
+  }
+  const list = target.closest("[data-weights]");
+  if (list && target.name?.endsWith(".weight")) {
+    updateShares(list);
+  }
+}
+
+function onSubmit(event) {
+  if (event.submitter?.value === "launch") {
+    event.submitter.setAttribute("aria-disabled", "true");
+  }
+}
+
+function onSettled(event) {
+  if (event.detail.target?.id === "preflight" || event.detail.target?.id === "editor") {
+    reveal();
+    showErrors();
+  }
+}
+
+/* Buttons that only a script can serve stay hidden without one. */
+function reveal() {
+  for (const button of document.querySelectorAll("[data-copy-yaml]")) {
+    button.hidden = !navigator.clipboard;
+  }
+}
+
+/* The preflight panel lists what is wrong; each message goes to its field as well. */
+function showErrors() {
+  const found = new Map();
+  for (const item of document.querySelectorAll("[data-errors] [data-path]")) {
+    const path = nearest(item.dataset.path);
+    const known = found.get(path);
+    found.set(path, known ? `${known} ${item.dataset.message}` : item.dataset.message);
+  }
+  for (const place of form.querySelectorAll("[data-error-for]")) {
+    const path = place.dataset.errorFor;
+    const message = found.get(path) ?? "";
+    if (place.textContent !== message) {
+      place.textContent = message;
+    }
+    const control = document.getElementById(`field-${path}`);
+    if (control) {
+      message ? control.setAttribute("aria-invalid", "true") : control.removeAttribute("aria-invalid");
+    }
+    if (message) {
+      openAround(place);
+    }
+  }
+}
+
+/* An error below a field, such as params.max_digits, belongs to the field. */
+function nearest(path) {
+  let place = path;
+  while (place && !form.querySelector(`[data-error-for="${CSS.escape(place)}"]`)) {
+    place = place.includes(".") ? place.slice(0, place.lastIndexOf(".")) : "";
+  }
+  return place;
+}
+
+function openAround(element) {
+  const details = element.closest("details");
+  if (details) {
+    details.open = true;
+  }
+}
+
+function onClick(event) {
+  const link = event.target.closest?.("[data-goto]");
+  if (link) {
+    event.preventDefault();
+    showPath(link.dataset.goto);
+  }
+  const line = event.target.closest?.("[data-line]");
+  if (line) {
+    selectLine(document.querySelector("[data-yaml]"), Number(line.dataset.line));
+  }
+  const copy = event.target.closest?.("[data-copy-yaml]");
+  if (copy) {
+    copyText(document.querySelector("[data-yaml-copy]").content.textContent, copy);
+  }
+}
+
+function showPath(path) {
+  const field =
+    document.getElementById(`field-${path}`) ??
+    document.getElementById(`item-${path}`) ??
+    form.querySelector(`[data-error-for="${CSS.escape(nearest(path))}"]`);
+  if (!field) {
+    return;
+  }
+  openAround(field);
+  field.scrollIntoView({ block: "center" });
+  const control = field.matches("input, select, textarea")
+    ? field
+    : field.querySelector("input:not([type=hidden]), select, textarea");
+  control?.focus({ preventScroll: true });
+}
+
+function selectLine(area, line) {
+  const lines = area.value.split("\n");
+  const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+  area.focus();
+  area.setSelectionRange(start, start + (lines[line - 1]?.length ?? 0));
+  area.scrollTop = Math.max(0, (line - 5) * (area.scrollHeight / lines.length));
+}
+
+function findSetting(words) {
+  for (const field of form.querySelectorAll("[data-field]")) {
+    const hit = !words || field.dataset.words.toLowerCase().includes(words);
+    field.hidden = !hit;
+    if (hit && words) {
+      openAround(field);
+    }
+  }
+}

@@ -1,0 +1,51 @@
+/* The rollouts tab: arrow keys walk through groups and steps; a page that reads nothing in
+   particular follows a live run. */
+
+import { listen, paced, refresh } from "../ui/live.js";
+import { addKeys } from "../ui/keys.js";
+
+const FOLLOW_EVERY_MS = 1500;
+
+addKeys([
+  { keys: "ArrowRight", what: "Next group", run: () => click("[data-group=next]") },
+  { keys: "ArrowLeft", what: "Previous group", run: () => click("[data-group=prev]") },
+  { keys: "]", what: "Later step", run: () => click("[data-step=next]") },
+  { keys: "[", what: "Earlier step", run: () => click("[data-step=prev]") },
+  { keys: "l", what: "Latest step", run: () => click("[data-latest]") },
+]);
+
+const follow = paced(() => {
+  const now = document.getElementById("rollouts");
+  if (now.dataset.follow) {
+    refresh("#rollouts", now.dataset.partUrl + window.location.search);
+  }
+}, FOLLOW_EVERY_MS);
+
+listen([`run:${document.getElementById("run").dataset.run}`], {
+  sample(data) {
+    const now = document.getElementById("rollouts");
+    if (now.dataset.follow) {
+      follow();
+    } else {
+      markNews(data.step);
+    }
+  },
+  resync: follow,
+});
+
+/* Filters act when they change; the button is for browsers without scripts. */
+document.addEventListener("change", (event) => {
+  event.target.closest("[data-submit-on-change]")?.requestSubmit();
+});
+
+/* Somebody is reading: nothing moves, the button says that there is more. */
+function markNews(step) {
+  const latest = document.querySelector("[data-latest]");
+  if (latest && step) {
+    latest.textContent = `Latest: step ${step}`;
+  }
+}
+
+function click(selector) {
+  document.querySelector(`#rollouts ${selector}`)?.click();
+}

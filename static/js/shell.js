@@ -1,0 +1,16 @@
+/* What every page runs: theme, keys, dialogs, copy buttons, relative times, failures.
+   Loaded by base.html. Nothing here knows a particular page. */
+
+import { startTheme } from "./ui/theme.js";
+import { startKeys } from "./ui/keys.js";
+import { startDialogs } from "./ui/dialogs.js";
+import { startCopy } from "./ui/copy.js";
+import { startTimes } from "./ui/times.js";
+import { startFailures } from "./ui/failures.js";
+
+startTheme();
+startKeys();
+startDialogs();
+startCopy();
+startTimes();
+startFailures();

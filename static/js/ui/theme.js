@@ -1,0 +1,26 @@
+/* Theme: the system's, light or dark. Kept in a cookie, so that the server renders it at once. */
+
+const ORDER = ["", "light", "dark"];
+const YEAR_S = 31536000;
+
+export function startTheme() {
+  for (const button of document.querySelectorAll("[data-theme-toggle]")) {
+    button.addEventListener("click", () => {
+      const now = document.documentElement.dataset.theme ?? "";
+      setTheme(ORDER[(ORDER.indexOf(now) + 1) % ORDER.length]);
+    });
+  }
+}
+
+export function setTheme(theme) {
+  if (theme) {
+    document.documentElement.dataset.theme = theme;
+  } else {
+    delete document.documentElement.dataset.theme;
+  }
+  document.cookie = `temper_theme=${theme}; path=/; max-age=${theme ? YEAR_S : 0}; samesite=lax`;
+  for (const word of document.querySelectorAll("[data-theme-word]")) {
+    word.textContent = theme || "system";
+  }
+  document.dispatchEvent(new CustomEvent("temper:theme", { detail: { theme } }));
+}

@@ -1,0 +1,77 @@
+"""Policies and fixtures that the tests of tensors share.
+
+`build_policy` is the tiny model with larger weights: as it is made, all next tokens are almost
+equally likely and the prompt hardly matters, so a test on it would not notice much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from training_core.models.loading import LoadedModel, make_policy
+from training_core.models.packing import TokenSequence
+from training_core.models.policy import Policy
+from training_core.models.tiny import build_tiny_model, build_tiny_tokenizer
+
+CPU = torch.device("cpu")
+EMBEDDING_FACTOR, LINEAR_FACTOR = 6.0, 5.0
+
+
+def build_policy(**facts: Any) -> Policy:
+    """A lively tiny policy in float32; `facts` replace what was found out about the model."""
+    model = build_tiny_model()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if weight.ndim == 2:
+                weight.mul_(EMBEDDING_FACTOR if "embed" in name else LINEAR_FACTOR)
+    policy = make_policy("tiny", LoadedModel(model, build_tiny_tokenizer()), device=CPU)
+    policy.facts = replace(policy.facts, **facts)
+    return policy
+
+
+def make_sequences(*shape: tuple[int, int]) -> list[TokenSequence]:
+    """A sequence for each (prompt length, completion length), of ids that look random."""
+    generator = torch.Generator().manual_seed(3)
+    return [
+        TokenSequence(
+            tuple(torch.randint(6, 262, (prompt,), generator=generator).tolist()),
+            tuple(torch.randint(6, 262, (completion,), generator=generator).tolist()),
+        )
+        for prompt, completion in shape
+    ]
+
+
+def make_group(prompt: int, completions: list[int]) -> list[TokenSequence]:
+    """Completions of those lengths, of one prompt."""
+    found = make_sequences(*[(prompt, length) for length in completions])
+    return [TokenSequence(found[0].prompt_ids, one.completion_ids) for one in found]
+
+
+def reference_logprobs(
+    policy: Policy, sequence: TokenSequence, temperature: float = 1.0
+) -> torch.Tensor:
+    """log softmax(logits / T)[token] by the model's own forward on one plain sequence."""
+    ids = torch.tensor([[*sequence.prompt_ids, *sequence.completion_ids]])
+    logits = policy.model(input_ids=ids).logits[0, len(sequence.prompt_ids) - 1 : -1]
+    all_logprobs = torch.nn.functional.log_softmax(logits / temperature, dim=-1)
+    return all_logprobs[range(len(sequence.completion_ids)), list(sequence.completion_ids)]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tiny tensors gain nothing from more, and other work on the machine loses by it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def policy() -> Policy:
+    """Shared; a test that changes weights or facts builds its own."""
+    return build_policy()

@@ -1,0 +1,130 @@
+"""What holds for every address: who is not signed in is sent to sign in, and nothing is inline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from tests.webapp.stories import Story, launch
+from webapp.accounts.models import User
+from webapp.datasets import services as datasets
+from webapp.workers_page.services import WorkerFacts, worker_seen
+from django.utils import timezone
+
+OPEN = {"account_login", "account_signup", "account_reset_password", "login_link"}
+OURS = ("runs", "rollouts", "datasets", "workers", "ui")
+
+
+def addresses(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """(namespace:name, route) of every address."""
+    for pattern in resolver.url_patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            if not route.startswith("admin"):
+                yield from addresses(pattern, route)
+        elif isinstance(pattern, URLPattern):
+            yield pattern.name or "", route
+
+
+FILLINGS = {
+    "<int:number>": "1",
+    "<int:pk>": "1",
+    "<uuid:run_id>": "6b0f7b1e-0000-4000-8000-000000000000",
+    "<uuid:import_id>": "6b0f7b1e-0000-4000-8000-000000000000",
+    "<str:command>": "stop",
+    "<str:token>": "x",
+}
+
+
+def fill(route: str) -> str:
+    for part, value in FILLINGS.items():
+        route = route.replace(part, value)
+    return "/" + route
+
+
+ALL = [(name, fill(route)) for name, route in addresses(get_resolver())]
+PAGES = [
+    (name, address)
+    for name, address in ALL
+    if not address.startswith(("/accounts/", "/api/", "/live/")) and "^" not in address
+]
+
+
+def test_the_walk_finds_the_addresses() -> None:
+    assert {"index", "launch", "detail", "upload", "styleguide"} <= {name for name, _ in PAGES}
+    assert len(PAGES) > 20
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("name", "address"), PAGES, ids=[a for _, a in PAGES])
+def test_nobody_gets_in_without_signing_in(name: str, address: str, client: Client) -> None:
+    for answer in (client.get(address), client.post(address)):
+        assert answer.status_code in {302, 401}
+        if answer.status_code == 302 and name != "home":
+            assert answer.headers["Location"].startswith("/accounts/login/")
+
+
+@pytest.fixture
+def full_house(ada: User) -> None:
+    """One of everything."""
+    story = Story(launch(ada)).start()
+    story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61).checkpoint(61)
+    story.say("hello\n").phase(62, "rollout", 1, 8)
+    job = datasets.store_upload(ada, "a.csv", [b"prompt,answer\n" + b"q,1\n"])
+    assert job.state == "uploaded"
+    now = timezone.now()
+    worker_seen(
+        WorkerFacts(
+            name="train@host-a",
+            boot="b",
+            host="host-a",
+            pid=1,
+            queues=("train",),
+            slots=1,
+            devices=("2 CPU cores",),
+            versions={},
+            started_at=now,
+            consuming_at=now,
+            busy_run=story.run.pk,
+        )
+    )
+
+
+@pytest.mark.parametrize(("name", "address"), PAGES, ids=[a for _, a in PAGES])
+def test_every_page_answers_without_inline_code(
+    name: str, address: str, browser: Client, full_house: None
+) -> None:
+    answer = browser.get(address)
+    assert answer.status_code in {200, 302, 404, 405}
+    if "text/html" not in answer.headers.get("Content-Type", "") or "report" in address:
+        return
+    html = answer.content.decode()
+    assert not re.search(r"<script(?![^>]*\bsrc=)", html)
+    assert not re.search(r"<[^>]+\sstyle=", html)
+    assert not re.search(r"<[^>]+\son[a-z]+=", html)
+    ids = re.findall(r'\sid="([^"]+)"', html)
+    assert sorted(set(ids)) == sorted(ids), "an id stands twice"
+    assert html.count("<h1") == (1 if "<html" in html else html.count("<h1"))
+    assert list(unlabelled(html)) == []
+
+
+def unlabelled(html: str) -> Iterator[str]:
+    """Controls that a screen reader could not name."""
+    for tag in re.findall(r"<(?:input|select|textarea)\b[^>]*>", html):
+        own_id = re.search(r'\sid="([^"]+)"', tag)
+        if 'type="hidden"' in tag or "aria-label" in tag:
+            continue
+        if own_id and f'for="{own_id[1]}"' in html:
+            continue
+        if not _is_inside_label(html, tag):
+            yield tag
+
+
+def _is_inside_label(html: str, tag: str) -> bool:
+    """Whether a control without an id stands inside its label."""
+    before = html[: html.index(tag)]
+    return before.rfind("<label") > before.rfind("</label>")

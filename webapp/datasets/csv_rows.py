@@ -1,0 +1,105 @@
+"""Read CSV row by row with the standard library, strictly: every cell stays the text it is.
+
+Called by `layout.read_rows`. Row numbers are those of a spreadsheet: the header is row 1 and a
+cell may span lines. Text that is not UTF-8 is carried as surrogates up to the check of each cell,
+so that the error names its column.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from webapp.datasets.rows import MAX_LINE_BYTES, FileError, Row, RowError, read_lines, too_long
+
+csv.field_size_limit(MAX_LINE_BYTES)
+
+
+class _Lines:
+    """Decoded lines for `csv.reader`, which remembers how far the file is read."""
+
+    def __init__(self, path: Path) -> None:
+        self._lines = read_lines(path)
+        self.offset = 0
+        self.cut = False
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.offset = line.offset
+        if line.content is None:
+            self.cut = True
+            return ""
+        return line.content.decode("utf-8", errors="surrogateescape")
+
+
+def read_header(path: Path, delimiter: str) -> list[str]:
+    """Names of the columns. Raises FileError when they are unusable."""
+    try:
+        header = next(csv.reader(_Lines(path), delimiter=delimiter, strict=True), [])
+    except csv.Error as error:
+        raise FileError(f"The header (row 1) cannot be read: {_explain(error)}") from error
+    names = [name.strip() for name in header]
+    for position, name in enumerate(names, start=1):
+        if not name:
+            raise FileError(f"Column {position} has no name in the header (row 1).")
+        if not _is_clean(name):
+            raise FileError(f"The name of column {position} (row 1) is not valid UTF-8.")
+        if names.count(name) > 1:
+            raise FileError(f"Two columns are named {name!r} in the header (row 1).")
+    return names
+
+
+def read_csv(path: Path, columns: list[str], delimiter: str) -> Iterator[Row | RowError]:
+    """Rows and errors in file order, the header left out; empty rows are skipped."""
+    lines = _Lines(path)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    number = 0
+    while True:
+        number += 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield RowError(number, "", "bad_csv", _explain(error))
+            continue
+        if lines.cut:
+            lines.cut = False
+            yield too_long(number)
+        elif number > 1 and cells:
+            yield _row(number, columns, cells, lines.offset)
+
+
+def _row(number: int, columns: list[str], cells: list[str], offset: int) -> Row | RowError:
+    """Cells under their names, when there are as many as names and all are text."""
+    if len(cells) != len(columns):
+        noun = "cell" if len(cells) == 1 else "cells"
+        message = f"The row has {len(cells)} {noun}, the header {len(columns)}."
+        return RowError(number, "", "ragged", message)
+    for column, cell in zip(columns, cells, strict=True):
+        if not _is_clean(cell):
+            return RowError(number, column, "bad_utf8", "The cell is not valid UTF-8.")
+    return Row(number, dict(zip(columns, cells, strict=True)), offset)
+
+
+def _is_clean(text: str) -> bool:
+    """Whether no byte was left undecoded."""
+    return text.isascii() or not any("\udc80" <= char <= "\udcff" for char in text)
+
+
+def _explain(error: csv.Error) -> str:
+    """csv's terse words as a sentence."""
+    text = str(error)
+    if "unexpected end of data" in text:
+        return "A quoted cell is never closed: a quotation mark is missing."
+    if "expected after" in text:
+        return 'A quotation mark stands inside a quoted cell; double it ("") or take it out.'
+    if "field larger" in text:
+        return f"A cell is longer than {MAX_LINE_BYTES // (1024 * 1024)} MiB."
+    if "new-line character" in text:
+        return "A carriage return stands inside a cell without quotation marks."
+    return f"{text[:1].upper()}{text[1:]}."

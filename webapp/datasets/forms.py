@@ -1,0 +1,138 @@
+"""The mapping form: which column is what, checked against the file itself.
+
+Called by the import view. The preview reads the first rows with the mapping that stands in the
+form, so that a person sees real prompts before anything is queued.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingType
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from training_core.contract.domains import DatasetRecord
+from webapp.datasets.imports import upload_path
+from webapp.datasets.layout import DELIMITERS, Layout, detect, read_rows
+from webapp.datasets.mapping import Mapping, guess_mapping, make_record
+from webapp.datasets.models import DatasetImport
+from webapp.datasets.rows import FileError, RowError
+
+PREVIEWED = 5
+LONGEST_NAME = 120
+LOWEST_PERCENT, HIGHEST_PERCENT = 1, 50
+
+
+@dataclass
+class MappingForm:
+    """What the mapping page shows."""
+
+    job: DatasetImport
+    mapping: Mapping
+    name: str
+    delimiter: str = ""
+    layout: Layout | None = None
+    file_error: str = ""
+    errors: dict[str, str] = field(default_factory=dict)
+    """Field to what is wrong with it."""
+    previews: list[DatasetRecord] = field(default_factory=list)
+    row_errors: list[RowError] = field(default_factory=list)
+    """What is wrong in the rows of the preview."""
+    is_guess: bool = False
+
+    @classmethod
+    def opening(cls, job: DatasetImport) -> MappingForm:
+        """The form with a guess, or with what was chosen before."""
+        known = {k: v for k, v in job.mapping.items() if k in Mapping._fields}
+        form = cls(job, Mapping(**known) if known else Mapping("", ""), job.name or _stem(job))
+        form.delimiter = str(job.mapping.get("delimiter", ""))
+        form._look()
+        if not known and form.layout is not None:
+            form.mapping, form.is_guess = guess_mapping(form.layout.columns), True
+        form._preview()
+        return form
+
+    @classmethod
+    def from_post(cls, job: DatasetImport, posted: MappingType[str, str]) -> MappingForm:
+        """The form as it was sent, checked."""
+        percent = posted.get("held_out_percent", "").strip()
+        is_whole = percent.isascii() and percent.isdecimal() and len(percent) < 4
+        mapping = Mapping(
+            posted.get("prompt", ""),
+            posted.get("answer", ""),
+            posted.get("demonstration", ""),
+            int(percent) if is_whole else 0,
+        )
+        form = cls(job, mapping, posted.get("name", "").strip())
+        form.delimiter = posted.get("delimiter", "")
+        form._look()
+        form._check(is_whole)
+        if form.layout is not None and not form.errors:
+            form._preview()
+        return form
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it may be queued."""
+        return not self.errors and not self.file_error
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the file."""
+        return self.layout.columns if self.layout else []
+
+    @property
+    def delimiters(self) -> dict[str, str]:
+        """Delimiters that can be chosen."""
+        return DELIMITERS
+
+    def _look(self) -> None:
+        """Find out what the file is."""
+        if self.delimiter not in DELIMITERS:
+            self.delimiter = ""
+        try:
+            self.layout = detect(self.path, self.job.file_name, self.delimiter)
+        except FileError as error:
+            self.file_error = str(error)
+        except OSError:
+            self.file_error = "The uploaded file is gone; upload it again."
+
+    @property
+    def path(self) -> Path:
+        """The uploaded file."""
+        return upload_path(self.job)
+
+    def _check(self, percent_is_whole: bool) -> None:
+        """What is wrong with the choices."""
+        if not self.name:
+            self.errors["name"] = "Give the dataset a name."
+        elif len(self.name) > LONGEST_NAME or "\0" in self.name:
+            self.errors["name"] = f"At most {LONGEST_NAME} characters, and no NUL."
+        for column in ("prompt", "answer"):
+            if getattr(self.mapping, column) not in self.columns:
+                self.errors[column] = f"Choose the column that holds the {column}."
+        if self.mapping.demonstration and self.mapping.demonstration not in self.columns:
+            self.errors["demonstration"] = "Choose a column of the file, or none."
+        if self.mapping.prompt and self.mapping.prompt == self.mapping.answer:
+            self.errors["answer"] = "Prompt and answer cannot be the same column."
+        percent = self.mapping.held_out_percent
+        if not percent_is_whole or not LOWEST_PERCENT <= percent <= HIGHEST_PERCENT:
+            self.errors["held_out_percent"] = (
+                f"A whole number from {LOWEST_PERCENT} to {HIGHEST_PERCENT}."
+            )
+
+    def _preview(self) -> None:
+        """Read the first rows under the mapping."""
+        if self.layout is None or not (self.mapping.prompt and self.mapping.answer):
+            return
+        for item in islice(read_rows(self.path, self.layout), PREVIEWED):
+            made = [item] if isinstance(item, RowError) else make_record(item, self.mapping)
+            if isinstance(made, DatasetRecord):
+                self.previews.append(made)
+            else:
+                self.row_errors.extend(made)
+
+
+def _stem(job: DatasetImport) -> str:
+    """A name from the file's name."""
+    return Path(job.file_name).stem.replace("_", " ").strip()[:LONGEST_NAME]

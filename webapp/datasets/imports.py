@@ -1,0 +1,231 @@
+"""Run one import: check every row, and only when all are good write them as a new version.
+
+Called by `services.run_import` in a worker of the cpu queue. The file is read twice: once to judge
+it, once to write it, so that memory stays small and nothing of a bad file is ever in the database.
+A version in the making is marked `building`; what a killed import left is removed by the next try.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from training_core.contract.domains import DatasetRecord
+from webapp.datasets.layout import Layout, detect, read_rows
+from webapp.datasets.mapping import Mapping, make_record
+from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
+from webapp.datasets.models import DatasetRecord as RecordRow
+from webapp.datasets.rows import FileError, Row, RowError
+from webapp.datasets.sides import FEWEST_PROMPTS, Sides
+from webapp.metrics import live
+
+KEPT_ERRORS = 1000
+BATCH = 1000
+REPORT_EVERY_S = 0.5
+State = DatasetImport.State
+
+
+@dataclass
+class Survey:
+    """What the first reading of a file found."""
+
+    sides: Sides
+    rows: int = 0
+    duplicates: int = 0
+    error_count: int = 0
+    errors: list[RowError] = field(default_factory=list)
+    seen: set[bytes] = field(default_factory=set)
+    """Ids of the different records."""
+
+
+def import_file(job: DatasetImport) -> None:
+    """Turn a claimed import into `done` with a version, or into `rejected` with reasons."""
+    try:
+        path = upload_path(job)
+        mapping = Mapping(**{k: v for k, v in job.mapping.items() if k in Mapping._fields})
+        layout = detect(path, job.file_name, job.mapping.get("delimiter", ""))
+        survey = survey_file(job, path, layout, mapping)
+        job.row_count, job.error_count = survey.rows, survey.error_count
+        job.errors = [error._asdict() for error in survey.errors]
+        if verdict := _verdict(survey):
+            _finish(job, State.REJECTED, verdict)
+        else:
+            _write(job, path, layout, mapping, survey)
+    except FileError as error:
+        _finish(job, State.REJECTED, str(error))
+    except OSError as error:
+        _finish(job, State.REJECTED, f"The uploaded file cannot be read: {error.strerror}.")
+
+
+def survey_file(job: DatasetImport, path: Path, layout: Layout, mapping: Mapping) -> Survey:
+    """Read the whole file and judge every row."""
+    survey = Survey(Sides(mapping.held_out_percent))
+    report = _Reporter(job, base=0)
+    for item in read_rows(path, layout):
+        survey.rows += 1
+        made = [item] if isinstance(item, RowError) else make_record(item, mapping)
+        if isinstance(item, Row):
+            report.at(item.offset)
+        if isinstance(made, DatasetRecord):
+            _count(survey, made)
+        else:
+            survey.error_count += 1
+            survey.errors.extend(made[: max(0, KEPT_ERRORS - len(survey.errors))])
+    survey.sides.settle()
+    return survey
+
+
+def upload_path(job: DatasetImport) -> Path:
+    """Where the upload lies."""
+    return Path(settings.UPLOADS_DIR) / job.path
+
+
+def _count(survey: Survey, record: DatasetRecord) -> None:
+    """Count a good record once, however often it stands in the file."""
+    key = bytes.fromhex(record.record_id)
+    survey.duplicates += key in survey.seen
+    survey.seen.add(key)
+    survey.sides.see(record.messages)
+
+
+def _verdict(survey: Survey) -> str:
+    """Why nothing is imported; empty when the file is good."""
+    if survey.error_count:
+        rows = "row is" if survey.error_count == 1 else "rows are"
+        return (
+            f"{survey.error_count:,} of {survey.rows:,} {rows} bad, so nothing was imported. "
+            "Mend them and upload the file again."
+        )
+    if not survey.rows:
+        return "The file has a header but no rows."
+    if not survey.sides.enough:
+        return (
+            f"The file has {len(survey.sides.ranks)} different prompts; a version needs at least "
+            f"{FEWEST_PROMPTS}, to have both a training and a held-out side."
+        )
+    return ""
+
+
+def _write(
+    job: DatasetImport, path: Path, layout: Layout, mapping: Mapping, survey: Survey
+) -> None:
+    """Second reading: records in batches under a building version, then ready in one stroke."""
+    version = _open_version(job)
+    report = _Reporter(job, base=job.size_bytes)
+    digest = hashlib.sha256()
+    count = held_out = 0
+    batch: list[RecordRow] = []
+    for record, offset in _records(path, layout, mapping, survey):
+        digest.update(record_line(record))
+        held_out += record.split == "held_out"
+        batch.append(_row(version, count, record))
+        count += 1
+        report.at(offset)
+        if len(batch) == BATCH:
+            RecordRow.objects.bulk_create(batch)
+            batch = []
+    RecordRow.objects.bulk_create(batch)
+    with transaction.atomic():
+        version.content_hash = digest.hexdigest()
+        version.record_count, version.held_out_count = count, held_out
+        version.duplicate_count = survey.duplicates
+        version.state = DatasetVersion.State.READY
+        version.save()
+        job.version, job.dataset = version, version.dataset
+        _finish(job, State.DONE, "")
+
+
+def _records(
+    path: Path, layout: Layout, mapping: Mapping, survey: Survey
+) -> Iterator[tuple[DatasetRecord, int]]:
+    """Each different record once, on its side, with the bytes read so far."""
+    left = set(survey.seen)
+    for item in read_rows(path, layout):
+        made = make_record(item, mapping) if isinstance(item, Row) else None
+        if not isinstance(made, DatasetRecord) or not isinstance(item, Row):
+            raise FileError("The uploaded file changed while it was imported.")
+        key = bytes.fromhex(made.record_id)
+        if key in left:
+            left.discard(key)
+            side = survey.sides.side(made.messages)
+            yield made.model_copy(update={"split": side}), item.offset
+
+
+def record_line(record: DatasetRecord) -> bytes:
+    """A record as it stands in a run directory; a version's hash is over these lines."""
+    return record.model_dump_json().encode() + b"\n"
+
+
+def _row(version: DatasetVersion, index: int, record: DatasetRecord) -> RecordRow:
+    """The database row of a record."""
+    return RecordRow(
+        version=version,
+        index=index,
+        record_id=record.record_id,
+        split=record.split,
+        payload=record.model_dump(mode="json"),
+    )
+
+
+def _open_version(job: DatasetImport) -> DatasetVersion:
+    """The next version of the dataset, in the making; leftovers of a killed try are removed."""
+    with transaction.atomic():
+        if job.version_id is not None:
+            DatasetVersion.objects.filter(
+                pk=job.version_id, state=DatasetVersion.State.BUILDING
+            ).delete()
+        dataset, _ = Dataset.objects.get_or_create(name=job.name, defaults={"owner": job.owner})
+        dataset = Dataset.objects.select_for_update().get(pk=dataset.pk)
+        newest = dataset.versions.order_by("-number").values_list("number", flat=True).first()
+        version = DatasetVersion.objects.create(dataset=dataset, number=(newest or 0) + 1)
+        job.version = version
+        DatasetImport.objects.filter(pk=job.pk).update(version=version)
+    return version
+
+
+def _finish(job: DatasetImport, state: str, message: str) -> None:
+    """Close the import and tell open pages."""
+    if state == State.REJECTED and job.version is not None:
+        job.version.delete()
+        job.version = None
+    job.state, job.message, job.finished_at = state, message, timezone.now()
+    job.done = job.total
+    job.save()
+    _publish(job)
+
+
+class _Reporter:
+    """Writes progress at most twice a second, and shows the reaper that the import lives."""
+
+    def __init__(self, job: DatasetImport, base: int) -> None:
+        self.job, self.base = job, base
+        self.next_at = 0.0
+
+    def at(self, offset: int) -> None:
+        """So many bytes of this reading are done."""
+        now = time.monotonic()
+        if now < self.next_at:
+            return
+        self.next_at = now + REPORT_EVERY_S
+        self.job.done, self.job.seen_at = self.base + offset, timezone.now()
+        self.job.save(update_fields=["done", "seen_at"])
+        _publish(self.job)
+
+
+def _publish(job: DatasetImport) -> None:
+    """A hint for open pages."""
+    data: dict[str, Any] = {
+        "id": str(job.pk),
+        "state": job.state,
+        "done": job.done,
+        "total": job.total,
+    }
+    live.publish("datasets", "import", data)

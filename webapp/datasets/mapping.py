@@ -1,0 +1,141 @@
+"""From the columns of a file to records: which column is what, a guess at it, and the record.
+
+Called by the import, its preview and the mapping form. A record's id is a hash of its content; its
+side is left at `train` here and set by `sides` when the whole file is known.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, NamedTuple
+
+from training_core.contract.domains import DatasetRecord, Message
+from webapp.datasets.layout import look_up
+from webapp.datasets.rows import NumberText, Row, RowError, text_fault
+
+ROLES = ("system", "user", "assistant")
+PROMPT_NAMES = (
+    "prompt messages question problem instruction input query task text user".split()  # noqa: SIM905
+)
+ANSWER_NAMES = (
+    "answer",
+    "ground_truth",
+    "reward_model.ground_truth",
+    "reference_answer",
+    "expected_answer",
+    "final_answer",
+    "target",
+    "label",
+    "solution",
+    "output",
+    "response",
+    "completion",
+)
+DEMONSTRATION_NAMES = ("demonstration", "completion", "response", "output", "solution", "rationale")
+
+
+class Mapping(NamedTuple):
+    """Which column is what."""
+
+    prompt: str
+    """Column of the prompt: a text, or a list of chat turns."""
+    answer: str
+    """Column of the right answer."""
+    demonstration: str = ""
+    """Column of a worked reply; empty for none."""
+    held_out_percent: int = 20
+    """Share of prompts kept for evaluation."""
+
+
+def guess_mapping(columns: list[str]) -> Mapping:
+    """The likeliest mapping by the names that the field uses; empty where nothing fits."""
+    by_lower = {column.lower(): column for column in reversed(columns)}
+
+    def first(names: tuple[str, ...] | list[str], taken: set[str]) -> str:
+        found = (by_lower[name] for name in names if name in by_lower)
+        return next((column for column in found if column not in taken), "")
+
+    prompt = first(PROMPT_NAMES, set())
+    answer = first(ANSWER_NAMES, {prompt})
+    return Mapping(prompt, answer, first(DEMONSTRATION_NAMES, {prompt, answer}))
+
+
+def make_record(row: Row, mapping: Mapping) -> DatasetRecord | list[RowError]:
+    """The record of a row, or everything that is wrong with the row."""
+    errors: list[RowError] = []
+    messages = _messages(row, mapping.prompt, errors)
+    answer = _text(row, mapping.answer, errors)
+    demonstration = None
+    if mapping.demonstration and look_up(row.values, mapping.demonstration) not in (None, ""):
+        demonstration = _text(row, mapping.demonstration, errors)
+    if errors:
+        return errors
+    turns = [(turn.role, turn.content) for turn in messages]
+    return DatasetRecord(
+        record_id=content_id([turns, answer, demonstration]),
+        messages=tuple(messages),
+        answer=answer,
+        demonstration=demonstration,
+    )
+
+
+def content_id(value: Any) -> str:
+    """32 hex digits of the SHA-256 of a value's JSON."""
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]
+
+
+def _text(row: Row, column: str, errors: list[RowError]) -> str:
+    """A cell as text; numbers keep the spelling of the file."""
+    value = look_up(row.values, column)
+    code = message = ""
+    if value is None:
+        code, message = "missing", f"There is no {column!r} here."
+    elif not isinstance(value, str):
+        kind = "true or false" if isinstance(value, bool) else f"a {_kind(value)}"
+        code, message = "wrong_type", f"{column!r} is {kind}; expected a text or a number."
+    elif not value.strip():
+        code, message = "empty", f"{column!r} is empty."
+    elif fault := text_fault(value):
+        code, message = fault
+    if code:
+        errors.append(RowError(row.number, column, code, message))
+        return ""
+    return str(value)
+
+
+def _messages(row: Row, column: str, errors: list[RowError]) -> list[Message]:
+    """The prompt as chat turns: a text becomes one user turn."""
+    value = look_up(row.values, column)
+    if not isinstance(value, list):
+        text = _text(row, column, errors)
+        return [Message(role="user", content=text)]
+    turns: list[Message] = []
+    for position, turn in enumerate(value):
+        if fault := _turn_fault(turn):
+            name = f"{column}.{position}"
+            errors.append(RowError(row.number, name, "bad_turn", fault))
+            return []
+        turns.append(Message(role=turn["role"], content=turn["content"]))
+    if not turns or turns[-1].role != "user":
+        message = f"{column!r} must end with a turn of the user."
+        errors.append(RowError(row.number, column, "last_turn", message))
+    return turns
+
+
+def _turn_fault(turn: Any) -> str:
+    """What is wrong with one chat turn; empty when nothing is."""
+    if not isinstance(turn, dict):
+        return 'A chat turn must be an object such as {"role": "user", "content": "..."}.'
+    if turn.get("role") not in ROLES:
+        return f"The role of a chat turn must be one of {', '.join(ROLES)}."
+    content = turn.get("content")
+    if not isinstance(content, str) or isinstance(content, NumberText):
+        return "The content of a chat turn must be a text."
+    fault = text_fault(content)
+    return fault[1] if fault else ""
+
+
+def _kind(value: object) -> str:
+    """A structured value's kind in words."""
+    return "list" if isinstance(value, list) else "nested object"

@@ -1,0 +1,130 @@
+"""Datasets: uploads, the imports that check them, and the frozen versions that runs train on.
+
+A version appears only when every row of its file was good; it never changes after that.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+
+
+class Dataset(models.Model):
+    """A named line of versions."""
+
+    name = models.CharField(max_length=120, unique=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="datasets"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DatasetVersion(models.Model):
+    """Frozen records. While `building`, an import is still writing it and nobody may use it."""
+
+    class State(models.TextChoices):
+        """Where it is in its life."""
+
+        BUILDING = "building"
+        READY = "ready"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    content_hash = models.CharField(max_length=80)
+    record_count = models.PositiveIntegerField(default=0)
+    held_out_count = models.PositiveIntegerField(default=0)
+    duplicate_count = models.PositiveIntegerField(default=0)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.BUILDING)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "number"], name="version_numbers_differ")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.dataset} v{self.number}"
+
+    @property
+    def train_count(self) -> int:
+        """Records on the training side."""
+        return self.record_count - self.held_out_count
+
+
+class DatasetRecord(models.Model):
+    """One record of a version; `payload` is a `contract.domains.DatasetRecord`."""
+
+    version = models.ForeignKey(DatasetVersion, on_delete=models.CASCADE, related_name="records")
+    index = models.PositiveIntegerField()
+    record_id = models.CharField(max_length=80)
+    split = models.CharField(max_length=10)
+    payload = models.JSONField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["version", "index"], name="one_record_a_place"),
+            models.UniqueConstraint(fields=["version", "record_id"], name="no_record_twice"),
+        ]
+
+    def __str__(self) -> str:
+        return f"record {self.index} of {self.version_id}"
+
+
+class DatasetImport(models.Model):
+    """One uploaded file on its way to a version."""
+
+    class State(models.TextChoices):
+        """Uploaded (columns to choose), queued, running, then done or rejected."""
+
+        UPLOADED = "uploaded"
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        REJECTED = "rejected"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="imports"
+    )
+    dataset = models.ForeignKey(
+        Dataset, on_delete=models.CASCADE, related_name="imports", null=True, blank=True
+    )
+    version = models.OneToOneField(
+        DatasetVersion,
+        on_delete=models.SET_NULL,
+        related_name="made_by",
+        null=True,
+        blank=True,
+    )
+    path = models.CharField(max_length=255)  # below UPLOADS_DIR
+    file_name = models.CharField(max_length=255)
+    size_bytes = models.PositiveBigIntegerField()
+    name = models.CharField(max_length=120, blank=True)
+    mapping = models.JSONField(default=dict)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.UPLOADED)
+    done = models.PositiveBigIntegerField(default=0)
+    total = models.PositiveBigIntegerField(default=0)
+    row_count = models.PositiveIntegerField(default=0)
+    error_count = models.PositiveIntegerField(default=0)
+    errors = models.JSONField(default=list)
+    message = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    seen_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "seen_at"], name="imports_waiting")]
+
+    def __str__(self) -> str:
+        return f"import of {self.file_name}"
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a worker has it or will have it."""
+        return self.state in {self.State.QUEUED, self.State.RUNNING}

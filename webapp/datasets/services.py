@@ -1,0 +1,151 @@
+"""What other parts do with datasets: upload, import, find a version, write it for a run.
+
+Called by this app's views, by `webapp.lifecycle` (imports in a worker, versions at a run's claim)
+and by the launch page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import uuid
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from training_core.contract.domains import DatasetRecord
+from training_core.contract.rundir import fsync_directory
+from webapp.accounts.models import User
+from webapp.datasets import dispatch
+from webapp.datasets.imports import import_file, record_line
+from webapp.datasets.mapping import Mapping
+from webapp.datasets.models import DatasetImport, DatasetVersion
+
+SILENT_AFTER = timedelta(seconds=60)
+State = DatasetImport.State
+
+
+class DatasetChangedError(RuntimeError):
+    """A version's records are not those that its hash was taken from."""
+
+
+def store_upload(owner: User, file_name: str, chunks: Iterable[bytes]) -> DatasetImport:
+    """Write an upload to disk, whole, and open an import for it that waits for its columns."""
+    folder = Path(settings.UPLOADS_DIR)
+    folder.mkdir(parents=True, exist_ok=True)
+    suffix = "".join(c for c in Path(file_name).suffix.lower() if c == "." or c.isalnum())
+    name = f"{uuid.uuid4()}{suffix[:8]}"
+    aside = folder / f".tmp-{name}"
+    size = 0
+    try:
+        with aside.open("wb") as file:
+            for chunk in chunks:
+                size += file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.rename(folder / name)
+    finally:
+        aside.unlink(missing_ok=True)
+    return DatasetImport.objects.create(
+        owner=owner, path=name, file_name=file_name[-255:], size_bytes=size, total=2 * size
+    )
+
+
+def discard_upload(job: DatasetImport) -> None:
+    """Forget an upload that is no file we read."""
+    (Path(settings.UPLOADS_DIR) / job.path).unlink(missing_ok=True)
+    job.delete()
+
+
+@transaction.atomic
+def start_import(job: DatasetImport, name: str, mapping: Mapping, delimiter: str) -> bool:
+    """Queue an import under its mapping; False when it was queued before."""
+    values = {**mapping._asdict(), "delimiter": delimiter}
+    moved = DatasetImport.objects.filter(
+        pk=job.pk, state__in=[State.UPLOADED, State.REJECTED]
+    ).update(
+        state=State.QUEUED,
+        name=name,
+        mapping=values,
+        seen_at=timezone.now(),
+        done=0,
+        row_count=0,
+        error_count=0,
+        errors=[],
+        message="",
+        finished_at=None,
+    )
+    if moved:
+        dispatch.send_import(job.pk)
+    return bool(moved)
+
+
+def run_import(import_id: UUID) -> None:
+    """Do the import, in a worker. A second delivery of the same import does nothing."""
+    silent = timezone.now() - SILENT_AFTER
+    claimed = DatasetImport.objects.filter(
+        Q(state=State.QUEUED) | Q(state=State.RUNNING, seen_at__lt=silent), pk=import_id
+    ).update(state=State.RUNNING, seen_at=timezone.now(), done=0)
+    if claimed:
+        job = DatasetImport.objects.select_related("owner", "version").get(pk=import_id)
+        import_file(job)
+
+
+def requeue_silent_imports() -> int:
+    """Send every import again that waits or is claimed but has been silent for a minute.
+
+    For the reaper: the message may be lost, the worker dead. Returns how many were sent.
+    """
+    silent = timezone.now() - SILENT_AFTER
+    waiting = DatasetImport.objects.filter(
+        state__in=[State.QUEUED, State.RUNNING], seen_at__lt=silent
+    )
+    for job in waiting:
+        dispatch.send_import(job.pk)
+    return len(waiting)
+
+
+def find_version(version_id: str | UUID) -> DatasetVersion | None:
+    """A version that runs may use, or None: unknown, malformed or still in the making."""
+    try:
+        key = UUID(str(version_id))
+    except ValueError:
+        return None
+    return (
+        DatasetVersion.objects.filter(pk=key, state=DatasetVersion.State.READY)
+        .select_related("dataset")
+        .first()
+    )
+
+
+def write_version(version_id: str | UUID, path: Path) -> None:
+    """Write a version as DatasetRecord JSONL, whole or not at all.
+
+    Raises DatasetVersion.DoesNotExist, or DatasetChangedError when the records do not have the hash
+    that the version was frozen with.
+    """
+    version = find_version(version_id)
+    if version is None:
+        raise DatasetVersion.DoesNotExist(f"There is no dataset version {version_id}.")
+    digest = hashlib.sha256()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".tmp-{path.name}-{os.getpid()}")
+    payloads = version.records.order_by("index").values_list("payload", flat=True)
+    with aside.open("wb") as file:
+        for payload in payloads.iterator(chunk_size=2000):
+            line = record_line(DatasetRecord.model_validate(payload))
+            digest.update(line)
+            file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
+    if digest.hexdigest() != version.content_hash:
+        aside.unlink()
+        raise DatasetChangedError(f"The records of {version} are not those it was frozen with.")
+    aside.rename(path)
+    fsync_directory(path.parent)

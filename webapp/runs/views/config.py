@@ -1,0 +1,53 @@
+"""The config tab: the frozen spec, what it differs in, and who did what."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from training_core.contract.presets import find_preset
+from training_core.contract.yaml_text import dump_yaml
+from webapp.runs.access import get_run_for_user
+from webapp.runs.models import Run
+from webapp.runs.spec_diff import Change, diff_documents
+from webapp.runs.views.detail import run_context
+
+
+@require_safe
+def config(request: HttpRequest, number: int) -> HttpResponse:
+    """The spec as YAML, beside its changes against where it came from."""
+    run = get_run_for_user(request.user, number)
+    words, changes = _changes(run)
+    context = run_context(
+        request,
+        run,
+        "config",
+        yaml=dump_yaml(run.spec),
+        base=words,
+        changes=changes,
+        events=list(run.events.order_by("-pk")[:200]),
+        attempts=list(run.attempts.order_by("-number")),
+    )
+    return render(request, "runs/run/config.html", context)
+
+
+@require_safe
+def config_yaml(request: HttpRequest, number: int) -> HttpResponse:
+    """The spec as a file."""
+    run = get_run_for_user(request.user, number)
+    response = HttpResponse(dump_yaml(run.spec), content_type="application/yaml; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="run-{run.number}.yaml"'
+    return response
+
+
+def _changes(run: Run) -> tuple[str, list[Change]]:
+    """(what it is compared with, changes); nothing for a run from nothing."""
+    if run.parent is not None:
+        return f"run #{run.parent.number}", diff_documents(run.parent.spec, run.spec)
+    preset = find_preset(run.preset)
+    if preset is None:
+        return "", []
+    return f"the preset “{preset.title}”", diff_documents(
+        preset.spec.model_dump(mode="json"), run.spec
+    )

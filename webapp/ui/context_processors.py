@@ -1,0 +1,52 @@
+"""What every page's frame needs. Called by Django for each rendered template; touches no table."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest
+
+THEME_COOKIE = "temper_theme"
+THEMES = frozenset({"light", "dark"})
+
+
+class NavEntry(NamedTuple):
+    """One destination in the rail."""
+
+    url_name: str
+    """Name of its address."""
+    label: str
+    """What people read."""
+    icon: str
+    """Icon in front of the label."""
+    keys: str
+    """Keys that lead there."""
+
+
+NAVIGATION = (
+    NavEntry("runs:index", "Runs", "runs", "g r"),
+    NavEntry("runs:launch", "New run", "plus", "n"),
+    NavEntry("datasets:index", "Datasets", "data", "g d"),
+    NavEntry("workers:index", "Workers", "workers", "g w"),
+)
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """Navigation, where we are in it, and the theme that the visitor chose."""
+    theme = request.COOKIES.get(THEME_COOKIE, "")
+    return {
+        "navigation": NAVIGATION,
+        "nav_current": current_entry(request),
+        "theme": theme if theme in THEMES else "",
+    }
+
+
+def current_entry(request: HttpRequest) -> str:
+    """Url name of the entry that the page belongs to; empty outside of all."""
+    match = request.resolver_match
+    if match is None:
+        return ""
+    if match.view_name in {entry.url_name for entry in NAVIGATION}:
+        return match.view_name
+    section = "runs" if match.namespace == "rollouts" else match.namespace
+    return next((e.url_name for e in NAVIGATION if e.url_name == f"{section}:index"), "")

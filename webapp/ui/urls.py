@@ -1,0 +1,14 @@
+"""Addresses of what belongs to no one page."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from webapp.ui.views.model_progress import model_progress
+from webapp.ui.views.styleguide import styleguide
+
+app_name = "ui"
+urlpatterns = [
+    path("model-progress/", model_progress, name="model_progress"),
+    path("styleguide/", styleguide, name="styleguide"),
+]

@@ -1,0 +1,158 @@
+"""How times, sizes, numbers and states read to people. Pure functions, used by the template tags.
+
+What would surprise: a value that is missing is an en dash, never an empty cell, and NaN or infinity
+is named as such, since a diverged run is worth seeing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import datetime
+from typing import NamedTuple
+
+MISSING = "–"
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
+
+
+class StateLook(NamedTuple):
+    """How one state of a run is drawn: never by colour alone."""
+
+    label: str
+    """The word."""
+    tone: str
+    """CSS tone: ok, warn, bad, info, busy or calm."""
+    icon: str
+    """Name of the icon in front of the word."""
+    meaning: str
+    """One sentence, shown as the title."""
+
+
+STATES: dict[str, StateLook] = {
+    "draft": StateLook("draft", "calm", "pencil", "Not launched yet."),
+    "queued": StateLook("queued", "calm", "hourglass", "Waits for a free worker."),
+    "starting": StateLook("starting", "busy", "play", "A worker has it; the trainer loads."),
+    "running": StateLook("running", "busy", "play", "Training now."),
+    "pausing": StateLook("pausing", "info", "pause", "Saves a checkpoint, then frees the worker."),
+    "paused": StateLook("paused", "info", "pause", "Saved; goes on when you resume it."),
+    "stopping": StateLook("stopping", "info", "stop", "Saves a checkpoint, then ends."),
+    "stopped": StateLook("stopped", "calm", "stop", "Ended by a person; its checkpoint is kept."),
+    "succeeded": StateLook("succeeded", "ok", "check", "Ran to the end of its program."),
+    "failed": StateLook("failed", "bad", "cross", "Ended by an error."),
+    "lost": StateLook("lost", "warn", "warning", "Its worker is silent; it is queued again soon."),
+    # imports and datasets use the same pill
+    "uploaded": StateLook("needs columns", "info", "pencil", "Uploaded; choose its columns."),
+    "done": StateLook("done", "ok", "check", "Imported whole."),
+    "rejected": StateLook("rejected", "bad", "cross", "Nothing was imported."),
+    "ready": StateLook("ready", "ok", "check", "Ready to use."),
+    # workers
+    "idle": StateLook("idle", "ok", "check", "Ready for a run."),
+    "busy": StateLook("busy", "busy", "play", "Has a run."),
+    "silent": StateLook("silent", "warn", "warning", "Not heard of for a while."),
+    "deaf": StateLook("deaf", "warn", "warning", "Lives, but takes no work."),
+}
+
+
+def state_look(state: str) -> StateLook:
+    """The look of a state; an unknown one shows its own name."""
+    return STATES.get(state, StateLook(state, "calm", "dot", ""))
+
+
+def format_ago(moment: datetime, now: datetime) -> str:
+    """`just now`, `3 min ago`, `2 h ago`, `5 d ago`, `in 3 min`."""
+    seconds = (now - moment).total_seconds()
+    size = abs(seconds)
+    if size < 5:
+        return "just now"
+    if size < MINUTE:
+        text = f"{size:.0f} s"
+    elif size < HOUR:
+        text = f"{size / MINUTE:.0f} min"
+    elif size < 2 * DAY:
+        text = f"{size / HOUR:.0f} h"
+    elif size < 60 * DAY:
+        text = f"{size / DAY:.0f} d"
+    elif size < 730 * DAY:
+        text = f"{size / (30.44 * DAY):.0f} months"
+    else:
+        text = f"{size / (365.25 * DAY):.0f} years"
+    return f"{text} ago" if seconds >= 0 else f"in {text}"
+
+
+def format_duration(seconds: float | None) -> str:
+    """`0.4 s`, `42 s`, `3 min 05 s`, `2 h 10 min`, `3 d 4 h`."""
+    if seconds is None or not math.isfinite(seconds) or seconds < 0:
+        return MISSING
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 2 * DAY:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def format_bytes(size: float | None) -> str:
+    """Decimal units, three digits: `542 MB`, `1.64 GB`."""
+    if size is None or not math.isfinite(size):
+        return MISSING
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(size) < 999.5:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{_three_digits(size)} {unit}"
+        size /= 1000
+    return f"{_three_digits(size)} TB"
+
+
+def format_number(value: float | str | None) -> str:
+    """Whole numbers with thousands marks, others with four digits; NaN and infinity by name."""
+    if value is None or value == "":
+        return MISSING
+    number = float(value)  # metrics travel NaN and Infinity as strings
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "∞" if number > 0 else "−∞"
+    if number.is_integer() and abs(number) < 1e15:
+        text = f"{int(number):,}"
+    elif 1e-3 <= abs(number) < 1e6:
+        text = f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
+    else:
+        text = re.sub(r"e([+-])0+", r"e\1", f"{number:.3g}").replace("e+", "e")
+    return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def format_score(value: float | str | None) -> str:
+    """A reward or score with three decimals, so that a column of them lines up."""
+    if value is None or value == "":
+        return MISSING
+    number = float(value)
+    if not math.isfinite(number):
+        return format_number(number)
+    return f"{number:.3f}".replace("-", "−")
+
+
+def format_percent(share: float | str | None) -> str:
+    """A share as a percentage with one decimal: `42.1 %`; NaN by name."""
+    if share is None or share == "":
+        return MISSING
+    number = float(share)
+    if not math.isfinite(number):
+        return format_number(number)
+    return f"{number * 100:.1f} %".replace("-", "−")
+
+
+def format_points(difference: float) -> str:
+    """A signed difference of shares in percentage points: `+12.5 points`."""
+    if not math.isfinite(difference):
+        return format_number(difference)
+    return f"{difference * 100:+.1f} points".replace("-", "−")
+
+
+def _three_digits(value: float) -> str:
+    """Three significant digits without an exponent."""
+    decimals = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    text = f"{value:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
