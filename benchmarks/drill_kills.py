@@ -63,7 +63,7 @@ def kill_trainer_inside(target: Target, attempt: int, phase: str, from_step: int
             time.sleep(POLL_S)
             continue
         seen = size
-        if _is_inside(_last_event(events), phase, from_step):
+        if _is_inside(_last_events(events), phase, from_step):
             kill = _stop_and_kill(events, pid, phase, from_step)
             if kill:
                 return kill
@@ -96,10 +96,11 @@ def _stop_and_kill(events: Path, pid: int, phase: str, from_step: int) -> Kill |
     """Freeze, look again, then kill or let go."""
     try:
         os.kill(pid, signal.SIGSTOP)
-        last = _last_event(events)
-        if _is_inside(last, phase, from_step):
+        ending = _last_events(events)
+        if _is_inside(ending, phase, from_step):
             os.kill(pid, signal.SIGKILL)
-            proof = f"last event: phase {phase} {last['done']}/{last['total']}"
+            last = ending[-1]
+            proof = f"last event: step {last['step']}, {phase} {last['done']}/{last['total']}"
             return Kill(phase, last["step"], proof)
         os.kill(pid, signal.SIGCONT)
     except ProcessLookupError:
@@ -107,31 +108,30 @@ def _stop_and_kill(events: Path, pid: int, phase: str, from_step: int) -> Kill |
     return None
 
 
-def _is_inside(event: dict[str, Any], phase: str, from_step: int) -> bool:
+def _is_inside(ending: list[dict[str, Any]], phase: str, from_step: int) -> bool:
     """Whether the log ends inside the wanted phase.
 
-    A checkpoint says `done = 1` after its files are on disk and just before the rename.
+    A checkpoint says `done = 1` after its files are on disk and just before the rename. An update
+    says 0 of 0 when it begins, and says it again when it ends without a group to learn from.
     """
-    if event.get("kind") != "phase" or event["phase"] != phase or event["step"] < from_step:
+    last = ending[-1] if ending else {}
+    if last.get("kind") != "phase" or last["phase"] != phase or last["step"] < from_step:
         return False
     if phase == "checkpoint":
-        return bool(event["done"] == 1)
-    return bool(event["done"] < event["total"])
+        return bool(last["done"] == 1)
+    if last["total"]:
+        return bool(last["done"] < last["total"])
+    before = ending[-2] if len(ending) > 1 else {}
+    return (before.get("phase"), before.get("step")) != (phase, last["step"])
 
 
-def _last_event(events: Path) -> dict[str, Any]:
-    """The last whole line of the log."""
+def _last_events(events: Path) -> list[dict[str, Any]]:
+    """The last two whole lines of the log."""
     with events.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 65_536))
         lines = file.read().split(b"\n")
-    for line in reversed(lines[:-1]):
-        try:
-            found: dict[str, Any] = json.loads(line)
-        except ValueError:
-            continue
-        return found
-    return {}
+    return [json.loads(line) for line in lines[-3:-1]]
 
 
 def _trainer_pid(events: Path) -> int:

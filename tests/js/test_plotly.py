@@ -18,8 +18,8 @@ def test_the_vendored_files_are_the_published_ones() -> None:
         digest, name = line.split()
         assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == digest
     assert "MIT" in (VENDOR / "LICENSE").read_text()
-    head = (VENDOR / "plotly-strict.min.js").read_text()[:99]
-    assert "plotly.js (strict - minified) v4.1.1" in head
+    head = (VENDOR / "plotly-basic.min.js").read_text()[:99]
+    assert "plotly.js (basic - minified) v4.1.1" in head
 
 
 def test_the_tests_use_the_sites_policy() -> None:

@@ -6,7 +6,7 @@ not the sign-in page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from typing import Concatenate, ParamSpec, cast
 from uuid import UUID
@@ -37,6 +37,13 @@ def signed_in_or_401(view: View[P]) -> View[P]:
 def unauthorised() -> HttpResponse:
     """Says that one has to sign in."""
     return JsonResponse({"error": {"field": "", "message": "Sign in first."}}, status=401)
+
+
+def visible_run_ids(user: User | AnonymousUser, run_ids: Collection[UUID]) -> set[UUID]:
+    """Those of the runs that the user may see."""
+    if not isinstance(user, User):
+        return set()
+    return set(Run.objects.visible_to(user).filter(pk__in=run_ids).values_list("pk", flat=True))
 
 
 def get_runs_for_user(user: User | AnonymousUser, run_ids: Sequence[UUID]) -> list[Run]:

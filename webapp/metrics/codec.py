@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from webapp.metrics.arrays import Structured
 
-PLAIN, COMPACT = b"\x00", b"\x01"
+PLAIN, COMPACT = b"\x02", b"\x03"
+"""First byte of what is packed: its form."""
 CELL = 8
 ZLIB_LEVEL = 1  # the entropy sits in mantissas, where higher levels gain nothing
 
@@ -37,6 +38,8 @@ def pack(array: Structured, *, compact: bool) -> bytes:
 def unpack(packed: bytes | memoryview, dtype: np.dtype[Any], n: int) -> Structured:
     """The array of `n` entries that `pack` was given. Raises ValueError on other bytes."""
     data = memoryview(packed)
+    if bytes(data[:1]) not in (PLAIN, COMPACT):
+        raise ValueError(f"unknown form of packing {bytes(data[:1])!r}")
     compact = data[:1] == COMPACT
     body = zlib.decompress(data[1:]) if compact else bytes(data[1:])
     if len(body) != n * dtype.itemsize:

@@ -2,8 +2,9 @@
    Draws only on screen; keeps its Plotly figure for good, so that a zoom survives data. */
 
 import { readLightTheme } from "./colours.js";
-import { icon, make, stateBox } from "./dom.js";
+import { make, stateBox } from "./dom.js";
 import { figureOf } from "./figure.js";
+import { buildPanel } from "./panel.js";
 import { loadPlotly } from "./plotly.js";
 import { nearest } from "./series.js";
 import { tableOf } from "./table.js";
@@ -12,7 +13,6 @@ import { fromClock, toClock } from "./clock.js";
 
 const CONFIG = { displayModeBar: false, responsive: false, doubleClick: false, scrollZoom: false };
 const PICTURE = { width: 1000, height: 500 };
-let lastId = 0;
 
 export class Chart {
   /** wishes: { zoom(range|null), hover(x|null), toggle(what, key), file(ending, key) }. */
@@ -22,9 +22,11 @@ export class Chart {
     this.wishes = wishes;
     this.input = null;
     this.isDrawn = false;
-    this.id = `chart-${(lastId += 1)}`;
-    this.#build();
-    new ResizeObserver(() => this.#resize()).observe(this.plot);
+    Object.assign(
+      this,
+      buildPanel(facts, wishes, (format) => this.#picture(format)),
+    );
+    this.#newPlot();
   }
 
   /** Show curves. input: { entries, options, isTable, view, axis }. */
@@ -37,11 +39,9 @@ export class Chart {
     if (filled.length === 0) {
       this.#replace(this.#emptyBox(input));
     } else if (input.isTable) {
-      const { curve } = filled[0];
-      const address = this.wishes.file("csv", this.key);
-      this.#replace(tableOf(this.key, curve, input.options.axis, this.facts.unit, address));
+      this.#showTable(filled[0].curve);
     } else {
-      await this.#draw(input);
+      await this.#draw(input).catch((error) => this.#giveUp(error, filled[0].curve));
     }
   }
 
@@ -75,76 +75,23 @@ export class Chart {
     this.value.textContent = `${value(line.y[at], this.facts.unit)} · ${words}`;
   }
 
-  #build() {
-    const button = (name, label, onclick) =>
-      make(
-        "button",
-        { type: "button", class: "chart-button", title: label, "aria-label": label, onclick },
-        icon(name),
-      );
-    const toggle = (what) => () => this.wishes.toggle(what, this.key);
-    this.tableButton = button("table", `${this.key} as a table`, toggle("tables"));
-    this.logButton = button("log", `Logarithmic axis for ${this.key}`, toggle("log"));
-    this.value = make("span", { class: "chart-value" });
-    this.plot = make("div", { class: "chart-plot", id: this.id });
-    this.cross = make("div", { class: "chart-cross", hidden: true });
-    this.body = make(
-      "div",
-      { class: "chart-body" },
-      make("div", { class: "skeleton chart-skeleton" }),
-    );
-    this.foot = make("p", { class: "chart-foot hint" });
-    this.sentence = make("p", { class: "visually-hidden", id: `${this.id}-words` });
-    const title = make("h3", { class: "chart-title", title: this.facts.meaning, text: this.key });
-    this.element = make(
-      "article",
-      {
-        class: "chart",
-        "data-key": this.key,
-        "data-state": "loading",
-        "aria-describedby": `${this.id}-words`,
-      },
-      make(
-        "header",
-        { class: "chart-head" },
-        title,
-        this.value,
-        this.logButton,
-        this.tableButton,
-        this.#menu(),
-      ),
-      this.body,
-      this.foot,
-      this.sentence,
-    );
+  #newPlot() {
+    this.isDrawn = false;
+    this.plot = make("div", { class: "chart-plot" });
+    new ResizeObserver(() => this.#resize()).observe(this.plot);
   }
 
-  #menu() {
-    const item = (text, onclick) =>
-      make("li", {}, make("button", { type: "button", class: "menu-item", text, onclick }));
-    const link = (ending) => {
-      const anchor = make("a", {
-        class: "menu-item",
-        href: "#",
-        text: `${ending.toUpperCase()} of what is shown`,
-      });
-      anchor.addEventListener("click", () => (anchor.href = this.wishes.file(ending, this.key)));
-      return make("li", {}, anchor);
-    };
-    const label = `Save ${this.key}`;
-    return make(
-      "details",
-      { class: "chart-menu", onfocusout: (event) => closeWhenLeft(event) },
-      make("summary", { class: "chart-button", title: label, "aria-label": label }, icon("save")),
-      make(
-        "ul",
-        { class: "menu" },
-        link("csv"),
-        link("json"),
-        item("PNG picture", () => this.#picture("png")),
-        item("SVG picture", () => this.#picture("svg")),
-      ),
-    );
+  #showTable(curve) {
+    const address = this.wishes.file("csv", this.key);
+    const { axis } = this.input.options;
+    this.#replace(tableOf(this.key, curve, axis, this.facts.unit, address));
+  }
+
+  /** Plotly cannot scale some numbers, such as a span of 1e308: show them all the same. */
+  #giveUp(error, curve) {
+    this.#newPlot();
+    this.#showTable(curve);
+    this.foot.textContent = `Not drawn, since its values do not fit one scale (${error.message})`;
   }
 
   async #draw(input) {
@@ -235,11 +182,5 @@ export class Chart {
     if (this.isDrawn && this.plot.isConnected && this.plot.clientWidth > 0) {
       window.Plotly.Plots.resize(this.plot);
     }
-  }
-}
-
-function closeWhenLeft(event) {
-  if (!event.currentTarget.contains(event.relatedTarget)) {
-    event.currentTarget.open = false;
   }
 }

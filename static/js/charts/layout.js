@@ -103,11 +103,9 @@ function rangeOfConstant(data) {
       return null;
     }
   }
-  if (low !== high || low === 0) {
-    return null;
-  }
-  const around = Math.abs(low) / 2;
-  return [low - around, low + around];
+  const size = Math.abs(low);
+  const isDrawable = size > 1e-300 && size < 1e300; // Plotly's arithmetic ends there
+  return low === high && isDrawable ? [low - size / 2, low + size / 2] : null;
 }
 
 /** Stage edges and resumed attempts as lines, with words above them where there is room. */

@@ -7,13 +7,16 @@ const STYLE_IDS = [
   "plotly.js-style-global",
   "9f215cf04c5486422605d13261cb87401f4e7763b6296af81e98efbc0130da53", // maps, which we do not draw
 ];
-const ADDRESS = new URL("../../vendor/plotly/plotly-strict.min.js", import.meta.url);
+const ADDRESS = new URL("../../vendor/plotly/plotly-basic.min.js", import.meta.url);
 
 let loading = null;
 
-/** The Plotly object; the 4.7 MB are fetched on the first call. */
+/** The Plotly object; the 1.2 MB are fetched on the first call. */
 export function loadPlotly() {
-  loading ??= load();
+  loading ??= load().catch((error) => {
+    loading = null; // the next call tries again
+    throw error;
+  });
   return loading;
 }
 

@@ -38,6 +38,8 @@ def test_packing_is_exact(rows: list[tuple[int, int, float, int]], compact: bool
 
 
 def test_broken_bytes_are_refused() -> None:
+    with pytest.raises(ValueError, match="unknown form"):
+        unpack(b"\x00" + bytes(64), POINT, 2)
     packed = pack(make_points([1.0, 2.0]), compact=False)
     with pytest.raises(ValueError, match="bytes"):
         unpack(packed[:-1], POINT, 2)

@@ -31,6 +31,8 @@ NAMES = [
     "a//b",
     "{{ 7*7 }}",
     "=1+1",
+    "denormal",
+    "huge",
 ]
 
 
@@ -184,7 +186,7 @@ def test_any_name_and_any_number_draws_without_a_complaint(
     open_run: Callable[..., Page], run: Run
 ) -> None:
     shapes: list[list[float]] = [[], [1.0], [math.nan], [math.inf, -math.inf], [1.797e308, -1e308]]
-    shapes += [[5e-324, 1e9 + 1e-9], [-0.0, 0.0, 0.0]]
+    shapes += [[5e-324, 1e9 + 1e-9], [-0.0, 0.0, 0.0], [5e-324] * 3, [1.797e308] * 3]
     for name, values in zip(NAMES, shapes, strict=True):
         log(run, name, values or [0.0])
     page = open_run(run)
@@ -196,6 +198,14 @@ def test_any_name_and_any_number_draws_without_a_complaint(
         found.get_by_role("button", name="as a table").click()
         expect(found.locator("table tbody tr").first).to_be_visible()
     assert page.locator("img[src=x]").count() == 0
+
+
+@in_browser
+def test_what_cannot_be_drawn_is_shown_as_a_table(open_run: Callable[..., Page], run: Run) -> None:
+    log(run, "reward", [1e-322, 6.4e-322])
+    page = open_run(run)
+    expect(chart(page, "reward").locator("tbody tr")).to_have_count(2, timeout=20_000)
+    expect(chart(page, "reward").locator(".chart-foot")).to_contain_text("Not drawn")
 
 
 @in_browser
@@ -259,6 +269,29 @@ def test_a_browser_has_one_connection_whichever_tabs_are_open(
     log(run, "reward", [3.0], first=3)
     expect(chart(second, "reward").locator(".chart-foot")).to_have_text("all 3 points")
     assert streams(server) == 1
+
+
+@in_browser
+def test_a_hidden_tab_asks_for_nothing_and_catches_up_when_seen(
+    open_run: Callable[..., Page], server: RunningServer, run: Run
+) -> None:
+    log(run, "reward", [1.0])
+    page = open_run(run)
+    drawn(page, "reward")
+    expect(page.locator("#live")).to_have_attribute("data-live", "live")
+    hide = """(is) => {
+      Object.defineProperty(document, "hidden", { value: is, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    page.evaluate(hide, True)
+    page.wait_for_timeout(500)
+    assert streams(server) == 0
+    log(run, "reward", [2.0], first=2)
+    page.wait_for_timeout(500)
+    expect(chart(page, "reward").locator(".chart-foot")).to_have_text("all 1 point")
+    page.evaluate(hide, False)
+    expect(chart(page, "reward").locator(".chart-foot")).to_have_text("all 2 points")
+    expect(page.locator("#live")).to_have_attribute("data-live", "live")
 
 
 def streams(server: RunningServer) -> int:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection, transaction
@@ -212,6 +213,20 @@ def test_a_stream_ends_when_its_session_does(
         listener.next()
 
 
+def test_a_stream_ends_without_farewell_when_its_run_is_deleted(
+    listen: Callable[..., Listener], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "HEARTBEAT_S", 0.05)
+    monkeypatch.setattr(view, "CHECK_S", 0.1)
+    topics = f"runs,run:{run.pk}"
+    listener = listen(topics)
+    listener.next()
+    run.delete()
+    with pytest.raises(EOFError):
+        listener.next()
+    assert listen(topics).next()[0] == "hello"
+
+
 def test_the_seventh_stream_of_a_session_ends_the_first(listen: Callable[..., Listener]) -> None:
     first = listen()
     assert first.next()[0] == "hello"
@@ -246,6 +261,15 @@ def test_polling_tells_the_same(client: Client, user: User) -> None:
     assert [json.loads(text)["data"]["n"] for text in news["hints"]] == [1]
     assert news["cursor"] > start["cursor"]
     assert client.get("/live/news?topics=runs&since=999999").json()["resync"]
+
+
+def test_a_deleted_run_among_the_topics_does_not_end_the_others(
+    listen: Callable[..., Listener], run: Run
+) -> None:
+    listener = listen(f"runs,run:{uuid4()},run:{run.pk}")
+    assert listener.next()[0] == "hello"
+    live.publish(f"run:{run.pk}", "state", {})
+    assert listener.next()[2]["topic"] == f"run:{run.pk}"
 
 
 @pytest.mark.parametrize("topics", ["", "everything", "run:", "run:x", "run"])

@@ -65,30 +65,23 @@ def _collect(request: HttpRequest, number: int) -> Report:
     curves = {curve.key: curve for curve in read_curves(query).curves} if chosen else {}
     intervals = evaluation_intervals(run)
     filled = [(s, [curves[key] for key in members if key in curves]) for s, members in found]
-    head = _head(run, intervals, has_curves=bool(curves))
-    content = Report(head, _foot(run), filled, intervals, query)
+    head, foot = _frame(run, intervals, has_curves=bool(curves))
+    content = Report(head, foot, filled, intervals, query)
     connections.close_all()  # back to the pool while the figures are made
     return content
 
 
-def _head(run: Run, intervals: dict[str, list[dict[str, Any]]], *, has_curves: bool) -> str:
-    """From the doctype to the table of evaluations."""
-    return render_to_string(
-        "metrics/report_head.html",
-        {
-            "run": run,
-            "now": timezone.now(),
-            "plotly_js": plotly_js(),
-            "evaluations": intervals.get("eval/pass@1", []),
-            "sections": has_curves,
-        },
-    )
-
-
-def _foot(run: Run) -> str:
-    """The configuration and the end."""
-    text = yaml.safe_dump(run.spec, sort_keys=False, allow_unicode=True)
-    return render_to_string("metrics/report_foot.html", {"spec_yaml": text})
+def _frame(run: Run, intervals: dict[str, list[dict[str, Any]]], *, has_curves: bool) -> list[str]:
+    """What stands before and after the figures."""
+    context = {
+        "run": run,
+        "now": timezone.now(),
+        "plotly_js": plotly_js(),
+        "evaluations": intervals.get("eval/pass@1", []),
+        "has_curves": has_curves,
+        "spec_yaml": yaml.safe_dump(run.spec, sort_keys=False, allow_unicode=True),
+    }
+    return render_to_string("metrics/report.html", context).split("<!-- figures -->")
 
 
 async def _pieces(content: Report) -> AsyncIterator[str]:

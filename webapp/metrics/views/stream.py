@@ -24,7 +24,7 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_GET
 
 from webapp.accounts.models import User
-from webapp.metrics.access import get_runs_for_user, signed_in_or_401, unauthorised
+from webapp.metrics.access import signed_in_or_401, unauthorised, visible_run_ids
 from webapp.metrics.broadcast import Stream, get_hub
 from webapp.metrics.live import News, read_hints
 from webapp.metrics.params import BadParameter
@@ -68,11 +68,10 @@ async def events(request: HttpRequest) -> HttpResponseBase:
 def news(request: HttpRequest) -> HttpResponse:
     """The hints after a cursor, for pages whose stream does not get through."""
     try:
-        topics = _topics(request)
+        topics = visible_topics(request.user, _topics(request))
         since = _cursor(request.GET.get("since", ""))
     except BadParameter as error:
         return bad_parameter(error)
-    check_topics(request.user, topics)
     found = read_hints(topics, since)
     response = json_response(
         {
@@ -85,18 +84,29 @@ def news(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def check_topics(user: User | AnonymousUser, topics: frozenset[str]) -> None:
-    """Raise Http404 when a topic is about a run that the user may not see."""
-    run_ids = [UUID(topic.removeprefix("run:")) for topic in topics - OPEN_TOPICS]
-    get_runs_for_user(user, run_ids)
+def visible_topics(user: User | AnonymousUser, topics: frozenset[str]) -> frozenset[str]:
+    """The topics that the user may hear. Raises Http404 when there is none.
+
+    A tab that still shows a run that was deleted does not end the stream of the other tabs.
+    """
+    run_ids = {run_of(topic) for topic in topics - OPEN_TOPICS}
+    seen = visible_run_ids(user, run_ids)
+    heard = frozenset(t for t in topics if t in OPEN_TOPICS or run_of(t) in seen)
+    if not heard:
+        raise Http404("There is no such run.")
+    return heard
+
+
+def run_of(topic: str) -> UUID:
+    """The run that a topic `run:ID` is about. Raises ValueError for another topic."""
+    return UUID(topic.removeprefix("run:") if topic.startswith("run:") else "")
 
 
 def _open(request: HttpRequest) -> Opening | None:
-    """What the request asks for; None for somebody who is not signed in."""
+    """What the request asks for and may have; None for somebody who is not signed in."""
     if not request.user.is_authenticated:
         return None
-    topics = _topics(request)
-    check_topics(request.user, topics)
+    topics = visible_topics(request.user, _topics(request))
     last = request.headers.get("Last-Event-ID") or request.GET.get("since", "")
     return Opening(topics, request.session.session_key or "", _cursor(last))
 
@@ -118,9 +128,11 @@ async def _stream(opening: Opening) -> AsyncIterator[str]:
             yield _drain(stream, hub.cursor) or ": still here\n\n"
             if time.monotonic() - checked >= CHECK_S:
                 checked = time.monotonic()
-                if not await sync_to_async(_may_still_listen)(session, topics):
+                allowed = await sync_to_async(_still_allowed)(session, topics)
+                if allowed is None:
                     yield _message("bye", '{"reason":"signed_out"}', hub.cursor)
-                    return
+                if allowed != topics:
+                    return  # a browser that is still signed in comes back for the rest
 
 
 def _missed(topics: frozenset[str], since: int | None) -> News:
@@ -156,20 +168,17 @@ def _message(event: str, text: str, cursor: int) -> str:
     return f"id: {cursor}\nevent: {event}\ndata: {text}\n\n"
 
 
-def _may_still_listen(session: str, topics: frozenset[str]) -> bool:
-    """Whether the session is still signed in and may see the topics."""
+def _still_allowed(session: str, topics: frozenset[str]) -> frozenset[str] | None:
+    """The topics that the session may hear now; None when it is signed in no more."""
     request = HttpRequest()
     request.session = SessionStore(session)
     try:
         user = get_user(request)
-        if not isinstance(user, User):
-            return False
-        check_topics(user, topics)
+        return visible_topics(user, topics) if isinstance(user, User) else None
     except Http404:
-        return False
+        return frozenset()
     finally:
         connections.close_all()
-    return True
 
 
 def _topics(request: HttpRequest) -> frozenset[str]:
@@ -179,7 +188,7 @@ def _topics(request: HttpRequest) -> frozenset[str]:
         raise BadParameter("topics", f"give 1 to {MAX_TOPICS} topics, separated by commas")
     for topic in topics - OPEN_TOPICS:
         try:
-            UUID(topic.removeprefix("run:") if topic.startswith("run:") else "")
+            run_of(topic)
         except ValueError:
             known = ", ".join(sorted(OPEN_TOPICS))
             raise BadParameter("topics", f"{topic!r} is none of {known} or run:ID") from None
