@@ -38,12 +38,8 @@ class Escalation:
         self._graces = graces
         self.wish: Wish | None = None
         self._since = 0.0
-        self._sent: signal.Signals | None = None
-
-    @property
-    def has_killed(self) -> bool:
-        """Whether SIGKILL was due."""
-        return self._sent is signal.SIGKILL
+        self.sent: signal.Signals | None = None
+        """The last signal that was due."""
 
     def ask(self, wish: Wish, now: float) -> None:
         """A wish at time `now`; kept only when it ends the trainer sooner than the one before."""
@@ -56,13 +52,13 @@ class Escalation:
         if self.wish is None:
             return None
         waited, graces = now - self._since, self._graces[self.wish]
-        if waited >= graces.kill_s and self._sent is not signal.SIGKILL:
-            self._sent = signal.SIGKILL
-        elif waited >= graces.term_s and self._sent is None:
-            self._sent = signal.SIGTERM
+        if waited >= graces.kill_s and self.sent is not signal.SIGKILL:
+            self.sent = signal.SIGKILL
+        elif waited >= graces.term_s and self.sent is None:
+            self.sent = signal.SIGTERM
         else:
             return None
-        return self._sent
+        return self.sent
 
     def _deadline(self) -> float:
         """When the present wish kills."""

@@ -9,16 +9,25 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+from training_core.contract.events import Outcome
 from webapp.lifecycle import Verdict
+from workers.escalation import Wish
 
+_OUTCOMES: dict[Wish | None, Outcome] = {
+    "stop": "stopped",
+    "pause": "paused",
+    "shutdown": "shutdown",
+}
 MEMORY_EVENTS = Path("/sys/fs/cgroup/memory.events")
 VMSTAT = Path("/proc/vmstat")
 
 
-def judge_exit(code: int, last_words: str, *, killed_for: str, was_out_of_memory: bool) -> Verdict:
-    """A verdict from outside. `killed_for` is `stop`, `pause` or `shutdown` when we killed it."""
-    if killed_for:
-        return _killed_by_us(killed_for)
+def judge_exit(
+    code: int, last_words: str, *, killed_for: Wish | None, was_out_of_memory: bool
+) -> Verdict:
+    """A verdict from outside. `killed_for` is the wish for which we sent the signal it died of."""
+    if killed_for in _OUTCOMES:
+        return _ended_by_us(_OUTCOMES[killed_for], code)
     if code == -signal.SIGKILL and was_out_of_memory:
         return Verdict(
             "failed",
@@ -78,15 +87,14 @@ def count_oom_kills() -> int:
     return 0
 
 
-def _killed_by_us(wish: str) -> Verdict:
-    """It did not end when it was asked to."""
-    outcome = {"stop": "stopped", "pause": "paused", "shutdown": "shutdown"}[wish]
-    return Verdict(
-        outcome,  # type: ignore[arg-type]  # the three values above are outcomes
-        "killed_after_grace",
-        "The trainer did not end in time after it was asked to and was killed; what it did after "
-        "its last checkpoint is lost.",
-    )
+def _ended_by_us(outcome: Outcome, code: int) -> Verdict:
+    """It was asked to end: it could not save yet (SIGTERM), or took too long (SIGKILL)."""
+    lost = "what it did after its last checkpoint is lost."
+    if code == -signal.SIGTERM:
+        words = f"The trainer was asked to end before it was ready to save; {lost}"
+        return Verdict(outcome, "ended_early", words)
+    words = f"The trainer did not end in time after it was asked to and was killed; {lost}"
+    return Verdict(outcome, "killed_after_grace", words)
 
 
 def _signal_name(number: int) -> str:

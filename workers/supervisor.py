@@ -114,7 +114,7 @@ class Supervisor:
         return judge_exit(
             code,
             trainer.last_words(),
-            killed_for=self._killed_for(),
+            killed_for=self._killed_for(code),
             was_out_of_memory=count_oom_kills() > kills_before,
         )
 
@@ -216,10 +216,10 @@ class Supervisor:
         lifecycle.forget_connection()
         self._backoff.failed(now)
 
-    def _killed_for(self) -> str:
-        """The wish that our SIGKILL was for; empty when it was not our doing."""
-        wish = self.escalation.wish
-        return wish if self.escalation.has_killed and wish not in (None, "finish") else ""
+    def _killed_for(self, code: int) -> Wish | None:
+        """The wish that the signal it died of was sent for; None when it was not our doing."""
+        sent = self.escalation.sent
+        return self.escalation.wish if sent is not None and code == -sent else None
 
     def _mark(self, attempt: int) -> str:
         """What marks the processes of an attempt."""

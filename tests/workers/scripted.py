@@ -57,6 +57,13 @@ def out_of_memory(story: Story) -> int:
     return 1
 
 
+def loading(story: Story) -> int:
+    """Not yet ready to hear a signal."""
+    note_pids(story, os.getpid())
+    time.sleep(600)
+    return 0
+
+
 def stubborn(story: Story) -> int:
     """Deaf to wishes and to SIGTERM, with a child that is deaf too."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -159,6 +166,7 @@ SCENES = {
         vanish,
         die_by_signal,
         out_of_memory,
+        loading,
         stubborn,
         orphans,
         talk_and_hang,

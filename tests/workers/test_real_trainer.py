@@ -55,30 +55,38 @@ def test_a_run_killed_with_its_worker_equals_one_that_was_left_alone(
     before = index_of(killed)
     reingest(killed.pk)
     assert index_of(killed) == before
+    one_step_more_from_its_last_checkpoint(killed, spec)
 
 
-def test_a_trainer_that_is_killed_is_started_again_and_obeys(
+def one_step_more_from_its_last_checkpoint(run: Run, spec: RunSpec) -> None:
+    """A fork goes on where its parent ended."""
+    warm_up, rl = spec.stages
+    longer = spec.model_copy(update={"stages": (warm_up, rl.model_copy(update={"steps": 9}))})
+    last = Checkpoint.objects.get(run=run, step=12)
+    child = services.restart_from(last, run.owner, longer)
+    wait_for(lambda: state_of(child) == "succeeded", "the fork")
+    assert Attempt.objects.get(run=child).start_step == 12
+    assert [step for step, _ in read_series(child.pk, "reward")] == [13]
+
+
+def test_a_trainer_that_is_killed_is_started_again_and_saves_when_its_worker_ends(
     start_worker: StartCelery, alice: User, spec: RunSpec
 ) -> None:
-    start_worker("one", app="workers.celery_app")
+    worker = start_worker("one", app="workers.celery_app")
     warm_up, rl = spec.stages
     endless = spec.model_copy(update={"stages": (warm_up, rl.model_copy(update={"steps": 5000}))})
     run = services.launch_run(owner=alice, spec=endless)
     wait_for(lambda: step_of(run) >= 5, "step 5")
     for process in trainers_of(run):
         process.send_signal(signal.SIGKILL)
-    wait_for(lambda: Attempt.objects.filter(run=run, number=2, start_step__gt=0).exists())
-    services.pause_run(run, alice)
-    wait_for(lambda: state_of(run) == "paused", "the pause")
-    paused_at = step_of(run)
+    wait_for(lambda: Attempt.objects.filter(run=run, number=2, last_step__gt=6).exists())
+    worker.terminate()
+    assert worker.wait(30) == 0
+    assert state_of(run) == "queued"
+    first, second = Attempt.objects.filter(run=run).order_by("number")
+    assert (first.cause, second.outcome) == ("killed", "shutdown")
     newest = Checkpoint.objects.filter(run=run).on_disk().order_by("-step")[0]
-    assert newest.step == paused_at
-    services.resume_run(run, alice)
-    wait_for(lambda: step_of(run) > paused_at, "more steps")
-    services.stop_run(run, alice)
-    wait_for(lambda: state_of(run) == "stopped", "the stop")
-    causes = Attempt.objects.filter(run=run).order_by("number").values_list("outcome", flat=True)
-    assert list(causes) == ["failed", "paused", "stopped"]
-    assert Attempt.objects.get(run=run, number=1).cause == "killed"
+    assert newest.step == second.last_step == step_of(run)
+    assert newest.directory.is_dir()
     steps = [step for step, _ in read_series(run.pk, "reward")]
     assert steps == list(range(5, step_of(run) + 1))

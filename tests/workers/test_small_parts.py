@@ -42,7 +42,7 @@ def signals(escalation: Escalation, *times: float) -> list[str]:
 
 def test_nothing_is_sent_without_a_wish(escalation: Escalation) -> None:
     assert signals(escalation, 0, 1e9) == ["", ""]
-    assert not escalation.has_killed
+    assert escalation.sent is None
 
 
 def test_a_stop_is_given_its_time_then_sigterm_then_sigkill(escalation: Escalation) -> None:
@@ -56,7 +56,7 @@ def test_a_stop_is_given_its_time_then_sigterm_then_sigkill(escalation: Escalati
         "SIGKILL",
         "",
     ]
-    assert escalation.has_killed
+    assert escalation.sent is signal.SIGKILL
 
 
 def test_a_wish_that_is_repeated_does_not_begin_again(escalation: Escalation) -> None:
@@ -81,8 +81,10 @@ def test_a_shutdown_does_not_delay_a_stop_that_is_about_to_kill(escalation: Esca
 
 @pytest.mark.parametrize("wish", ["stop", "pause", "shutdown"])
 def test_a_kill_of_ours_is_no_failure(wish: str) -> None:
-    verdict = judge_exit(-9, "", killed_for=wish, was_out_of_memory=True)
-    assert verdict.cause == "killed_after_grace"
+    verdict = judge_exit(-9, "", killed_for=wish, was_out_of_memory=True)  # type: ignore[arg-type]
+    early = judge_exit(-15, "", killed_for=wish, was_out_of_memory=False)  # type: ignore[arg-type]
+    assert (verdict.cause, early.cause) == ("killed_after_grace", "ended_early")
+    assert early.outcome == verdict.outcome
     assert verdict.outcome == {"stop": "stopped", "pause": "paused", "shutdown": "shutdown"}[wish]
 
 
@@ -100,7 +102,7 @@ def test_a_kill_of_ours_is_no_failure(wish: str) -> None:
 def test_what_an_exit_code_means(
     code: int, was_out_of_memory: bool, cause: str, may_retry: bool
 ) -> None:
-    verdict = judge_exit(code, "last", killed_for="", was_out_of_memory=was_out_of_memory)
+    verdict = judge_exit(code, "last", killed_for=None, was_out_of_memory=was_out_of_memory)
     assert (verdict.cause, verdict.may_retry, verdict.outcome) == (cause, may_retry, "failed")
 
 

@@ -179,6 +179,18 @@ def test_a_worker_that_shuts_down_hands_its_run_back(
     assert Attempt.objects.get(run=run).outcome == "shutdown"
 
 
+def test_a_shutdown_while_the_trainer_loads_is_no_crash(
+    run: Run, supervise: Supervise, in_background: InBackground
+) -> None:
+    shutdown = threading.Event()
+    thread = in_background(supervise("loading", shutdown).run)
+    wait_for(lambda: pids_of(run))
+    shutdown.set()
+    thread.join()
+    assert (fresh(run).state, fresh(run).cause) == ("queued", "ended_early")
+    assert fresh(run).idle_attempts == 0
+
+
 def test_a_supervisor_that_lost_its_lease_ends_its_trainer_and_says_nothing(
     run: Run, alice: User, supervise: Supervise, in_background: InBackground
 ) -> None:

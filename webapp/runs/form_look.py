@@ -75,14 +75,17 @@ KEY_FIELDS: frozenset[Place] = frozenset(
 )
 
 LABELS: dict[Place, str] = {
+    (spec.RunSpec, "resources"): "Machine",
+    (spec.RunSpec, "checkpoint"): "Checkpoints",
+    (spec.RunSpec, "budget"): "Limits",
     (spec.ModelSpec, "ref"): "Base model",
     (domains.ReasoningGymDomain, "params"): "Generator settings",
     (domains.DatasetDomain, "dataset_version"): "Dataset",
     (rewards.WeightedTerm, "node"): "Reward",
     (stages.SftStage, "optimiser"): "Optimiser",
     (stages.OptimiserSpec, "eps"): "Epsilon",
-    (spec.EvaluationSpec, "interval_steps"): "Evaluate every (steps)",
-    (spec.CheckpointSpec, "interval_steps"): "Save every (steps)",
+    (spec.EvaluationSpec, "interval_steps"): "Interval (steps)",
+    (spec.CheckpointSpec, "interval_steps"): "Interval (steps)",
     (spec.BudgetSpec, "max_minutes"): "Time limit (minutes)",
     (spec.BudgetSpec, "max_tokens"): "Token limit",
 }

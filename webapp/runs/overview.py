@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from training_core.contract.events import DomainResult, Interval, PairedDifference
 from training_core.contract.rewards import iter_leaves
 from training_core.contract.spec import RunSpec
@@ -99,7 +101,8 @@ class Overview:
     """Everything above the tabs of a run's page."""
 
     run: Run
-    spec: RunSpec
+    spec: RunSpec | None
+    """None when today's contract cannot read it any more."""
     may_control: bool
     phase: PhaseView | None
     stages: list[StageView]
@@ -141,7 +144,7 @@ class Overview:
 
 def read_overview(run: Run, user: Any) -> Overview:
     """The head of a run's page."""
-    spec = run.read_spec()
+    spec = spec_of(run)
     attempts = list(run.attempts.order_by("-number")[:1])
     pending = run.control_requests.filter(attempt=run.attempt, applied_at=None)
     return Overview(
@@ -170,10 +173,18 @@ def phase_view(phase: Any) -> PhaseView | None:
     return PhaseView(sentence[:1].upper() + sentence[1:], done, total, phase.get("tokens_per_s"))
 
 
-def stage_views(spec: RunSpec, step: int) -> list[StageView]:
+def spec_of(run: Run) -> RunSpec | None:
+    """The run's spec, or None when it was written by a version that we cannot read."""
+    try:
+        return run.read_spec()
+    except ValidationError:
+        return None
+
+
+def stage_views(spec: RunSpec | None, step: int) -> list[StageView]:
     """The stages with the steps done in each."""
     views, before = [], 0
-    for stage in spec.stages:
+    for stage in spec.stages if spec is not None else ():
         done = min(max(step - before, 0), stage.steps)
         views.append(StageView(stage.name, stage.type, stage.steps, done))
         before += stage.steps
@@ -182,7 +193,8 @@ def stage_views(spec: RunSpec, step: int) -> list[StageView]:
 
 def eval_cards(run: Run) -> list[EvalCard]:
     """All evaluations that count, oldest first."""
-    order = [leaf.name for leaf in iter_leaves(run.read_spec().reward.root)]
+    spec = spec_of(run)
+    order = [leaf.name for leaf in iter_leaves(spec.reward.root)] if spec is not None else []
     cards = []
     for evaluation in EvalRun.objects.current().filter(run=run).order_by("step", "at"):
         results = tuple(_in_order(item, order) for item in evaluation.results)

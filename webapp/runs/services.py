@@ -49,7 +49,10 @@ def launch_run(
     try:
         with transaction.atomic():
             return _create_run(owner, spec, preset, key, parent, parent_checkpoint)
-    except IntegrityError:  # a double click: the other request was first
+    except IntegrityError:
+        if not key:
+            raise
+        # A double click: the other request was first.
         return Run.objects.exclude(idempotency_key="").get(owner=owner, idempotency_key=key)
 
 

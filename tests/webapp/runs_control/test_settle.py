@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from training_core.contract.presets import TINY_COPY
+from training_core.contract.spec import RunSpec
 from webapp.control.finish import retry_delay
 from webapp.control.pace import Pace, advance, eta_s, start_pace
 from webapp.control.verdicts import Verdict, settle
@@ -83,20 +83,20 @@ def test_retries_wait_longer_and_longer() -> None:
     assert waits == [0, 0, 5, 10, 20, 40, 80, 120, 120]
 
 
-def test_the_pace_of_a_stage_gives_the_eta_of_that_stage() -> None:
-    spec = TINY_COPY.spec  # 60 sft steps, then 60 rl steps
-    pace = start_pace(t=100.0, step=60)
-    assert eta_s(pace, spec, 60) is None
-    pace = advance(pace, t=102.0, step=61)
-    assert eta_s(pace, spec, 61) == pytest.approx(2.0 * 59)
-    pace = advance(pace, t=112.0, step=62)
+def test_the_pace_of_a_stage_gives_the_eta_of_that_stage(spec: RunSpec) -> None:
+    """Four sft steps are done, eight rl steps begin."""
+    pace = start_pace(t=100.0, step=4)
+    assert eta_s(pace, spec, 4) is None
+    pace = advance(pace, t=102.0, step=5)
+    assert eta_s(pace, spec, 5) == pytest.approx(2.0 * 7)
+    pace = advance(pace, t=112.0, step=6)
     assert pace.step_s == pytest.approx(2.0 + 0.2 * 8.0)
 
 
-def test_nothing_is_said_while_a_stage_of_another_kind_is_ahead() -> None:
+def test_nothing_is_said_while_a_stage_of_another_kind_is_ahead(spec: RunSpec) -> None:
     pace = advance(start_pace(0.0, 0), t=1.0, step=1)
-    assert eta_s(pace, TINY_COPY.spec, 1) is None
-    assert eta_s(advance(pace, 60.0, 60), TINY_COPY.spec, 60) is None
+    assert eta_s(pace, spec, 1) is None
+    assert eta_s(advance(pace, 4.0, 4), spec, 4) is None
 
 
 def test_an_evaluation_at_the_same_step_is_no_step() -> None:

@@ -7,9 +7,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from training_core.contract.presets import find_preset
-from training_core.contract.yaml_text import dump_yaml
+from training_core.contract.yaml_text import dump_yaml, spec_to_yaml
 from webapp.runs.access import get_run_for_user
 from webapp.runs.models import Run
+from webapp.runs.overview import spec_of
 from webapp.runs.spec_diff import Change, diff_documents
 from webapp.runs.views.detail import run_context
 
@@ -23,7 +24,7 @@ def config(request: HttpRequest, number: int) -> HttpResponse:
         request,
         run,
         "config",
-        yaml=dump_yaml(run.spec),
+        yaml=_yaml(run),
         base=words,
         changes=changes,
         events=list(run.events.order_by("-pk")[:200]),
@@ -36,9 +37,15 @@ def config(request: HttpRequest, number: int) -> HttpResponse:
 def config_yaml(request: HttpRequest, number: int) -> HttpResponse:
     """The spec as a file."""
     run = get_run_for_user(request.user, number)
-    response = HttpResponse(dump_yaml(run.spec), content_type="application/yaml; charset=utf-8")
+    response = HttpResponse(_yaml(run), content_type="application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="run-{run.number}.yaml"'
     return response
+
+
+def _yaml(run: Run) -> str:
+    """The spec in the order of its fields; JSON columns forget it, so only where it is readable."""
+    spec = spec_of(run)
+    return dump_yaml(run.spec) if spec is None else spec_to_yaml(spec)
 
 
 def _changes(run: Run) -> tuple[str, list[Change]]:
