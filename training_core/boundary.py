@@ -6,6 +6,7 @@ policy is evaluated and saved when it is due, commands and limits take effect.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 
@@ -24,7 +25,7 @@ from training_core.evaluate import EvaluationOutcome, evaluation_metrics
 from training_core.failures import Diverged
 from training_core.monitors.phase import phase
 from training_core.monitors.rollout_files import write_groups
-from training_core.program import PlannedStage
+from training_core.program import PlannedStage, plan_stages
 from training_core.session import Session
 from training_core.state import BestEvaluation, PastEvaluation, RunState
 
@@ -39,6 +40,7 @@ def finish_step(
     session: Session, stage: PlannedStage, state: RunState, values: Mapping[str, float]
 ) -> None:
     """Make `state` the run's state, log the step, then do what is due at its boundary."""
+    skipped_before = session.state.skipped_in_a_row
     session.state = state
     session.log.emit(
         MetricsLogged,
@@ -46,6 +48,8 @@ def finish_step(
         stage=stage.spec.name,
         values=dict(values) | session.machine.read(),
     )
+    if state.skipped_in_a_row and not skipped_before:
+        _report_skipped(session)
     _report_memory(session)
     commands = session.steering.take()
     _evaluate_if_due(session, stage, commands)
@@ -61,6 +65,20 @@ def finish_step(
     _check_divergence(session)
     _check_budget(session)
     session.steering.check()
+
+
+def resume_boundary(session: Session) -> None:
+    """Do at the boundary where an attempt resumes what the one before it may have abandoned there:
+    the planned evaluation, the end at a limit."""
+    state = session.state
+    stage = next((s for s in plan_stages(session.spec) if state.step <= s.end), None)
+    if stage is None:
+        return
+    session.stage_name = stage.spec.name
+    due = _planned_evaluation(session, stage)
+    if due and all(past.step != state.step for past in state.evaluations):
+        evaluate(session, due[0], stage=stage.spec.name, title=due[1])
+    _check_budget(session)
 
 
 def evaluate(
@@ -147,17 +165,26 @@ def save(session: Session, stage: str) -> bool:
 
 def _evaluate_if_due(session: Session, stage: PlannedStage, commands: list[ControlCommand]) -> None:
     """At most one evaluation at a boundary, under its weightiest label."""
+    due = _planned_evaluation(session, stage)
+    if due is None and any(command.command == "evaluate_now" for command in commands):
+        due = "requested", f"step {session.state.step}, on request"
+    if due is not None:
+        evaluate(session, due[0], stage=stage.spec.name, title=due[1])
+
+
+def _planned_evaluation(
+    session: Session, stage: PlannedStage
+) -> tuple[EvaluationLabel, str] | None:
+    """Label and title of the evaluation that the spec plans at this boundary."""
     spec, step = session.spec.evaluation, session.state.step
-    name = stage.spec.name
     every = spec.interval_steps if isinstance(stage.spec, RlStage) else 0
     if step == session.spec.total_steps:
-        evaluate(session, "final", stage=name, title="final")
-    elif step == stage.end and spec.stage_end:
-        evaluate(session, "stage_end", stage=name, title=f"after {name}")
-    elif every and (step - stage.before) % every == 0:
-        evaluate(session, "interval", stage=name, title=f"step {step}")
-    elif any(command.command == "evaluate_now" for command in commands):
-        evaluate(session, "requested", stage=name, title=f"step {step}, on request")
+        return "final", "final"
+    if step == stage.end and spec.stage_end:
+        return "stage_end", f"after {stage.spec.name}"
+    if every and (step - stage.before) % every == 0:
+        return "interval", f"step {step}"
+    return None
 
 
 def _save_if_due(session: Session, stage: PlannedStage, commands: list[ControlCommand]) -> None:
@@ -218,7 +245,8 @@ def _remember(
         reward=overall.reward.value,
     )
     best = state.best
-    if state.step > 0 and (best is None or _merit(past) > (best.pass_at_1, best.reward)):
+    measured = state.step > 0 and not math.isnan(past.pass_at_1)
+    if measured and (best is None or _merit(past) > (best.pass_at_1, best.reward)):
         best = BestEvaluation(step=state.step, pass_at_1=past.pass_at_1, reward=past.reward)
     session.state = state.model_copy(
         update={"evaluations": (*state.evaluations, past), "best": best}
@@ -226,7 +254,7 @@ def _remember(
 
 
 def _merit(past: PastEvaluation) -> tuple[float, float]:
-    """What makes an evaluation better; NaN compares as never better."""
+    """What makes an evaluation better."""
     return past.pass_at_1, past.reward
 
 
@@ -242,6 +270,19 @@ def _report_memory(session: Session) -> None:
             " on. Results stay the same; lower resources.micro_batch_tokens to begin there.",
         )
     session.learner.halvings.clear()
+
+
+def _report_skipped(session: Session) -> None:
+    """Say at the first of a row of updates that were left out."""
+    session.log.emit(
+        Notice,
+        step=session.state.step,
+        level="alarm",
+        code="update_skipped",
+        message="The loss or its gradient was not a finite number, so the weights were left as"
+        f" they are. After {MOST_SKIPPED_IN_A_ROW} such updates in a row the run ends. If it comes"
+        " again, lower the learning rate.",
+    )
 
 
 def _report_no_room(session: Session, reason: str) -> None:

@@ -103,21 +103,25 @@ class CheckpointStore:
         self._run_dir = run_dir
         self._attempt = attempt
         self._token = token
+        self._damaged: set[int] = set()
         for left in run_dir.checkpoints.glob(".*"):
             shutil.rmtree(left, ignore_errors=True)
 
     def find_newest(self, damaged: Callable[[Path, str], None]) -> Resumable | None:
         """The newest whole checkpoint; `damaged` hears of each one that is not."""
-        for path in sorted(self._run_dir.checkpoints.glob("step-*"), reverse=True):
+        for step in reversed(saved_steps(self._run_dir)):
+            path = self._run_dir.checkpoint(step)
             try:
                 return read_checkpoint(path)
             except (OSError, ValueError, ValidationError) as error:
+                self._damaged.add(step)
                 damaged(path, str(error))
         return None
 
     def has(self, step: int) -> bool:
-        """Whether this step has been saved."""
-        return (self._run_dir.checkpoint(step) / MANIFEST).is_file()
+        """Whether this step has been saved, and was not found damaged."""
+        manifest = self._run_dir.checkpoint(step) / MANIFEST
+        return step not in self._damaged and manifest.is_file()
 
     def save(
         self,
@@ -150,6 +154,7 @@ class CheckpointStore:
             if _is_full(error):
                 raise NoRoom(f"The disk is full: {error}") from error
             raise
+        self._damaged.discard(state.step)
         size = sum(entry.size for entry in manifest.files.values())
         return Saved(target, size, self._prune(retention, state.step))
 
@@ -235,7 +240,7 @@ def load_optimiser(path: Path, policy: Policy, optimiser: torch.optim.Optimizer)
         return
     for name, weight in zip(names, policy.parameters(), strict=True):
         optimiser.state[weight] = {
-            "step": steps.clone(),
+            "step": steps.clone().to(weight.device),
             "exp_avg": tensors[f"exp_avg/{name}"].to(weight.device),
             "exp_avg_sq": tensors[f"exp_avg_sq/{name}"].to(weight.device),
         }

@@ -39,6 +39,8 @@ class EvaluationOutcome:
     """First `all`, then each domain."""
     passes: dict[str, dict[str, float]]
     """Domain to prompt id to share of passes."""
+    rollouts: int
+    """Completions, scored or not."""
 
     @property
     def overall(self) -> DomainResult:
@@ -130,7 +132,8 @@ class Evaluator:
         for domain in domains:
             own = [group for group in groups if group.item.domain == domain]
             results.append(self._result(domain, own, {domain: passes[domain]}, anchors))
-        return EvaluationOutcome(tuple(results), passes)
+        rollouts = sum(len(group.rollouts) for group in groups)
+        return EvaluationOutcome(tuple(results), passes, rollouts)
 
     def _item_passes(self, groups: Sequence[RolloutGroup]) -> dict[str, float]:
         """Prompt id to share of passes among its scored completions."""
@@ -177,13 +180,12 @@ class Evaluator:
 def evaluation_metrics(outcome: EvaluationOutcome) -> dict[str, float]:
     """The results as metrics."""
     overall = outcome.overall
-    rollouts = max(1, sum(len(items) for items in outcome.passes.values()))
     values = {
         "eval/pass@1": overall.pass_at_1.value,
         "eval/reward": overall.reward.value,
         "eval/completion_length": overall.mean_length_tokens,
         "eval/clipped_ratio": overall.truncated_frac,
-        "eval/unscored": overall.unscored / rollouts,
+        "eval/unscored": overall.unscored / outcome.rollouts,
     }
     for name, interval in overall.components.items():
         values[f"eval/rewards/{name}"] = interval.value

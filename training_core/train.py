@@ -12,11 +12,12 @@ from random import Random
 
 from training_core.algorithms.select import select_algorithm
 from training_core.algorithms.update import UpdateResult, UpdateSettings, update_policy
-from training_core.boundary import BudgetSpent, evaluate, finish_step, save
+from training_core.boundary import BudgetSpent, evaluate, finish_step, resume_boundary, save
 from training_core.contract.events import StageStarted
 from training_core.contract.stages import RlStage, SftStage
 from training_core.curriculum.mix import MixState, next_prompts
 from training_core.domains.item import PromptItem
+from training_core.failures import DiskFull
 from training_core.models.optimiser import set_learning_rate
 from training_core.monitors.phase import phase
 from training_core.monitors.rollout_files import write_groups
@@ -47,19 +48,26 @@ def train(session: Session) -> Completed:
 
     Raises Interrupted or a TrainingFailure; `session.state` is then the last whole step.
     """
+    completed = Completed("done", "All stages are finished.")
     try:
         run_program(session)
     except BudgetSpent as limit:
         evaluate(session, "final", stage=session.stage_name, title="final")
-        save(session, session.stage_name)
-        return Completed("budget", str(limit))
-    return Completed("done", "All stages are finished.")
+        completed = Completed("budget", str(limit))
+    if not save(session, session.stage_name):
+        raise DiskFull(
+            "Training is done, but the disk has no room for the trained weights.",
+            "Free disk space, then resume the run: it goes on from its last checkpoint.",
+        )
+    return completed
 
 
 def run_program(session: Session) -> None:
     """The base model's evaluation, then stage after stage."""
     spec = session.spec
-    if session.state.step == 0 and spec.evaluation.at_start:
+    if session.state.step > 0:
+        resume_boundary(session)
+    elif spec.evaluation.at_start:
         evaluate(session, "start", stage="", title="base model")
     for stage in stages_left(spec, session.state.step):
         session.log.emit(

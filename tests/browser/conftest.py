@@ -2,7 +2,7 @@
 serving collected static files as in production.
 
 Every page of a test is watched: an error on the console, an exception, or a breach of the content
-security policy fails the test. There is no silent skip: without a browser the tests say so and fail.
+security policy fails the test. Nothing is skipped: without a browser the tests say so and fail.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Watched:
 
     def context(self, **options: object) -> BrowserContext:
         """A fresh browser profile."""
-        context = self.browser.new_context(base_url=self.url, **options)  # type: ignore[arg-type]
+        context = self.browser.new_context(base_url=self.url, **options)
         context.set_default_timeout(15_000)
         context.add_init_script(WATCH_POLICY)
         context.on("page", self._watch)
@@ -156,13 +156,13 @@ def ada(transactional_db: None) -> User:
 
 
 @pytest.fixture(scope="session")
-def shoot() -> Callable[[Page, str], None]:
-    """Writes a screenshot into var/screenshots/."""
+def shoot() -> Callable[..., None]:
+    """Writes a screenshot into var/screenshots/, of the whole page unless told otherwise."""
     folder = paths.REPOSITORY / "var" / "screenshots"
     folder.mkdir(parents=True, exist_ok=True)
 
-    def shoot(page: Page, name: str) -> None:
-        page.screenshot(path=folder / f"{name}.png", full_page=True, animations="disabled")
+    def shoot(page: Page, name: str, full_page: bool = True) -> None:
+        page.screenshot(path=folder / f"{name}.png", full_page=full_page, animations="disabled")
 
     return shoot
 

@@ -9,10 +9,12 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Watched
 from tests.webapp.stories import Story
+from training_core.contract.presets import TINY_COPY
 from webapp.accounts.models import User
 from webapp.runs.models import Run
 
 pytestmark = pytest.mark.browser
+STEPS = TINY_COPY.spec.total_steps
 
 
 def test_from_the_link_to_a_finished_run(
@@ -43,8 +45,8 @@ def test_from_the_link_to_a_finished_run(
     expect(chart).to_be_visible()
     story.evaluate(60, "stage_end", "after warm-up", 0.31, [(0, "base model", 0.27)])
     expect(page.locator(".eval-card")).to_have_count(2)
-    story.step(120).checkpoint(120, best=True)
-    story.finish("succeeded", "done", "The program is done: 120 steps.")
+    story.step(STEPS).checkpoint(STEPS, best=True)
+    story.finish("succeeded", "done", "The program is done.")
     expect(page.locator("#run-live .pill").first).to_have_text("succeeded")
     expect(page.locator("#announce")).to_have_text("Run 1 is succeeded.")
     shoot(page, "journey-finished")
@@ -60,7 +62,7 @@ def test_the_table_of_runs_is_live(watched: Watched, ada: User) -> None:
     story = Story(Run.objects.get()).start()
     story.step(7)
     expect(row.locator(".pill")).to_have_text("running")
-    expect(row).to_contain_text("7/120")
+    expect(row).to_contain_text(f"7/{STEPS}")
 
 
 def test_a_preset_is_launched_with_scripts_off(watched: Watched, ada: User) -> None:
@@ -82,13 +84,11 @@ def test_stopping_asks_in_a_dialog(watched: Watched, ada: User) -> None:
     expect(page.locator("[data-run-step]")).to_have_text("7")
     page.get_by_role("link", name="Stop").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("now step 7 of 120")
+    expect(dialog).to_contain_text(f"now step 7 of {STEPS}")
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     page.get_by_role("button", name="Evaluate").click()
-    expect(page.locator("#toast")).to_have_text(
-        "Asked for: the trainer evaluates after this step."
-    )
+    expect(page.locator("#toast")).to_have_text("Asked for: the trainer evaluates after this step.")
     expect(page.get_by_text("it happens at the next step boundary")).to_be_visible()
     page.get_by_role("link", name="Stop").click()
     page.get_by_role("dialog").get_by_role("button", name="Stop").click()

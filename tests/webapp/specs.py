@@ -27,7 +27,9 @@ SETTINGS = st.dictionaries(
         st.integers(-(10**9), 10**9),
         st.floats(allow_nan=False, allow_infinity=False, width=32),
         st.text(ONE_LINE, max_size=12),
-        st.sampled_from(["1e5", "08", "no", "null", "~", "true", "1_000", "+", "-", "0x1f", "1:30"]),
+        st.sampled_from(
+            ["1e5", "08", "no", "null", "~", "true", "1_000", "+", "-", "0x1f", "1:30"]
+        ),
         st.lists(st.one_of(st.integers(0, 9), st.sampled_from(["+", "*", "a, b"])), max_size=3),
     ),
     max_size=4,

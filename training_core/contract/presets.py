@@ -98,37 +98,46 @@ TEACH_SMOLLM2_TO_ADD = Preset(
     ),
 )
 
+_COPYING = ReasoningGymDomain(
+    name="numbers/copy",
+    generator="basic_arithmetic",
+    params={
+        "min_terms": 1,
+        "max_terms": 1,
+        "min_digits": 2,
+        "max_digits": 4,
+        "operators": ("+",),
+        "allow_parentheses": False,
+    },
+    held_out_items=128,
+)
+
 TINY_COPY = Preset(
     slug="tiny-model",
     title="Tiny model, one minute",
-    teaches="A one-million-parameter byte model learns a toy task from scratch.",
-    expect="The warm-up teaches the format; RL then lifts correctness on its own.",
+    teaches="A one-million-parameter byte model learns from scratch to copy a number into a tag.",
+    expect="The warm-up teaches the format; RL then teaches the digits on its own.",
     minutes=1,
     spec=RunSpec(
         name="Tiny model, one minute",
         model=ModelSpec(ref=TINY_MODEL),
-        domains=(
-            _ADDITION.model_copy(
-                update={
-                    "name": "math/add-digits",
-                    "params": {**_ADDITION.params, "max_digits": 1},
-                    "system_prompt": "",
-                    "held_out_items": 32,
-                }
-            ),
-        ),
+        domains=(_COPYING,),
         reward=_TAGGED_NUMBER,
         stages=(
-            SftStage(steps=60, batch_size=32, optimiser=OptimiserSpec(learning_rate=1e-3)),
+            SftStage(
+                steps=30,
+                batch_size=32,
+                optimiser=OptimiserSpec(learning_rate=2e-3, warmup_steps=10),
+            ),
             RlStage(
                 steps=60,
                 prompts_per_step=8,
                 group_size=8,
-                sampling=SamplingSpec(max_new_tokens=32),
-                optimiser=OptimiserSpec(learning_rate=3e-4),
+                sampling=SamplingSpec(max_new_tokens=24),
+                optimiser=OptimiserSpec(learning_rate=5e-4),
             ),
         ),
-        evaluation=EvaluationSpec(interval_steps=20, max_new_tokens=32),
+        evaluation=EvaluationSpec(interval_steps=20, max_new_tokens=24),
         checkpoint=CheckpointSpec(interval_steps=20),
     ),
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import get_session
 from huggingface_hub.constants import ENDPOINT
 from huggingface_hub.errors import (
     GatedRepoError,
@@ -18,7 +19,6 @@ from huggingface_hub.errors import (
     LocalEntryNotFoundError,
     RepositoryNotFoundError,
 )
-from huggingface_hub.utils import get_session
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from training_core.contract.domains import Message

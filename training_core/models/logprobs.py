@@ -8,6 +8,7 @@ logit near 20 is rounded to eighths, which alone makes sampler and trainer disag
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.nn import functional
@@ -85,6 +86,32 @@ def _from_logits(
 ) -> TokenLogprobs:
     """Log-probability with gradient; hits without."""
     logits_NV = logits_NV.float() / temperature if temperature != 1.0 else logits_NV.float()
-    chosen_N = logits_NV.gather(1, target_N[:, None])[:, 0]
-    hit_N = logits_NV.detach().argmax(dim=1) == target_N
-    return TokenLogprobs(chosen_N - logits_NV.logsumexp(dim=1), hit_N)
+    logprobs_N: torch.Tensor = _TargetLogprob.apply(logits_NV, target_N)  # type: ignore[no-untyped-call]
+    with torch.no_grad():
+        chosen_N = logits_NV.gather(1, target_N[:, None])[:, 0]
+        hit_N = chosen_N >= logits_NV.amax(dim=1)
+    return TokenLogprobs(logprobs_N, hit_N)
+
+
+class _TargetLogprob(torch.autograd.Function):
+    """log softmax(logits)[target], whose backward touches the logits once.
+
+    d logprob_n / d logits_nv = [v = target_n] - softmax(logits_n)_v. Autograd's own chain of
+    gather and logsumexp would write three more arrays of N V numbers.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits_NV: torch.Tensor, target_N: torch.Tensor) -> torch.Tensor:
+        """Shapes: (N, V), (N,) -> (N,)."""
+        total_N = logits_NV.logsumexp(dim=1)
+        ctx.save_for_backward(logits_NV, target_N, total_N)
+        return logits_NV.gather(1, target_N[:, None])[:, 0] - total_N
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None]:
+        """Shapes: (N,) -> (N, V)."""
+        logits_NV, target_N, total_N = ctx.saved_tensors
+        grad_N1 = grads[0][:, None]
+        grad_NV = (logits_NV - total_N[:, None]).exp_().mul_(-grad_N1)
+        grad_NV.scatter_add_(1, target_N[:, None], grad_N1)
+        return grad_NV, None

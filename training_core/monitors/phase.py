@@ -29,19 +29,28 @@ class PhaseReporter:
         self._emit()
 
     def update(self, done: int, *, total: int | None = None, tokens: int = 0) -> None:
-        """Report how far the phase is; most calls only remember it."""
+        """Report how far the phase is; most calls only remember it.
+
+        The end of the work is told at once, before what follows it in the phase.
+        """
         self._done, self._tokens = done, tokens
         self._total = self._total if total is None else total
-        if time.monotonic() - self._reported >= SHORTEST_INTERVAL_S:
+        ends = self._is_complete() and not self._end_told
+        if ends or time.monotonic() - self._reported >= SHORTEST_INTERVAL_S:
             self._emit()
 
     def finish(self) -> None:
-        """Report the end of the phase."""
+        """Report the end of the phase, unless it was told already."""
         self._done = self._total = max(self._total, self._done)
-        self._emit()
+        if not self._end_told:
+            self._emit()
+
+    def _is_complete(self) -> bool:
+        return self._done >= self._total > 0
 
     def _emit(self) -> None:
         self._reported = time.monotonic()
+        self._end_told = self._is_complete()
         seconds = self._reported - self._began
         self._log.emit(
             PhaseProgress,

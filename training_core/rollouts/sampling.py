@@ -62,6 +62,8 @@ def sample_tokens(
     # A product that rounds up to the total would choose a token beyond all probability.
     point_B1 = torch.minimum(point_B1, total_B1.nextafter(torch.zeros_like(total_B1)))
     tokens_B1 = torch.searchsorted(cumulative_BV, point_B1, right=True)
+    # Logits that are no numbers have no such token: any will do, its log-probability is NaN.
+    tokens_B1.clamp_(max=logits_BV.shape[-1] - 1)
     return Choice(tokens_B1[:, 0], logprobs_BV.gather(1, tokens_B1)[:, 0], entropy_B)
 
 

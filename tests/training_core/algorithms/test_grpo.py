@@ -30,7 +30,9 @@ def test_the_spec_chooses_the_algorithm() -> None:
 def test_each_group_is_its_own_measure() -> None:
     groups = [
         make_group("a", [make_rollout([5], 1.0), make_rollout([6], 0.0)]),
-        make_group("b", [make_rollout([5], 10.0), make_rollout([6], None), make_rollout([7], 30.0)]),
+        make_group(
+            "b", [make_rollout([5], 10.0), make_rollout([6], None), make_rollout([7], 30.0)]
+        ),
     ]
     found = assigned(GrpoSpec(advantage="group_mean"), groups)
     assert advantages(found) == [[0.5, -0.5], [-10.0, None, 10.0]]

@@ -171,9 +171,7 @@ def test_an_update_can_be_abandoned_only_where_nothing_has_changed() -> None:
         learner.accumulate(make_sequences(*UNEVEN), weighted_loss, divisor_tokens=1)
     assert listener.heard == [(0, 4), (1, 4), (2, 4)]
     policy.clear_gradients()
-    learner.accumulate(
-        make_sequences(*UNEVEN), weighted_loss, divisor_tokens=1, may_abandon=False
-    )
+    learner.accumulate(make_sequences(*UNEVEN), weighted_loss, divisor_tokens=1, may_abandon=False)
     assert len(listener.heard) == 7
 
 

@@ -19,7 +19,7 @@ from training_core.models.policy import Policy
 from training_core.models.tiny import build_tiny_model, build_tiny_tokenizer
 
 CPU = torch.device("cpu")
-EMBEDDING_FACTOR, LINEAR_FACTOR = 6.0, 5.0
+EMBEDDING_FACTOR, LINEAR_FACTOR = 1.5, 1.25
 
 
 def build_policy(**facts: Any) -> Policy:

@@ -60,9 +60,7 @@ def test_a_full_disk_is_explained(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert not (tmp_path / BUILTIN_MODEL).exists()
 
 
-def test_steps_of_the_preparation_are_told(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_steps_of_the_preparation_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen = []
 
     def tell(gguf: Path, target: Path, progress: prepare.Progress) -> None:

@@ -36,7 +36,9 @@ def test_union_of_all_places() -> None:
     tokenizer = tokenizer_with(TURNS)
     end = tokenizer.convert_tokens_to_ids("<|end|>")
     model = model_with(config=50, generation=[60, 61])
-    assert find_eos_ids(model, tokenizer) == tuple(sorted({tokenizer.eos_token_id, 50, 60, 61, end}))
+    assert find_eos_ids(model, tokenizer) == tuple(
+        sorted({tokenizer.eos_token_id, 50, 60, 61, end})
+    )
 
 
 def test_places_that_say_nothing() -> None:
@@ -52,9 +54,7 @@ def test_turn_end_of_a_plain_template() -> None:
 
 def test_turn_end_is_the_first_end_after_the_reply() -> None:
     """Phi's template closes the whole talk with `<|endoftext|>` after the turn's own end."""
-    tokenizer = tokenizer_with(
-        TURNS + "{% if not add_generation_prompt %}<|endoftext|>{% endif %}"
-    )
+    tokenizer = tokenizer_with(TURNS + "{% if not add_generation_prompt %}<|endoftext|>{% endif %}")
     assert find_turn_end_id(tokenizer) == tokenizer.convert_tokens_to_ids("<|end|>")
 
 

@@ -6,7 +6,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training_core.models.tiny import ROLES, build_tiny_model, build_tiny_tokenizer
+from training_core.models.tiny import (
+    BOS,
+    EOS,
+    PAD,
+    ROLES,
+    build_tiny_model,
+    build_tiny_tokenizer,
+)
 
 TOKENIZER = build_tiny_tokenizer()
 
@@ -16,11 +23,21 @@ def test_any_text_comes_back(text: str) -> None:
     ids = TOKENIZER.encode(text, add_special_tokens=False)
     back = TOKENIZER.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
     assert back == text
-    assert len(ids) == len(text.encode())
+    if not any(name in text for name in (PAD, BOS, EOS, *ROLES)):
+        assert len(ids) == len(text.encode())
 
 
 def test_text_of_every_kind_comes_back() -> None:
-    for text in ("", " ", "  a  b ", "\n\r\t\0\x7f", "é e\u0301", "数学 🧮", "a.b , c !", "\ufeffx"):
+    for text in (
+        "",
+        " ",
+        "  a  b ",
+        "\n\r\t\0\x7f",
+        "é e\u0301",
+        "数学 🧮",
+        "a.b , c !",
+        "\ufeffx",
+    ):
         ids = TOKENIZER.encode(text, add_special_tokens=False)
         assert TOKENIZER.decode(ids, skip_special_tokens=True) == text
 

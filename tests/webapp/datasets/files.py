@@ -164,8 +164,8 @@ BAD_ROWS = [
 GOOD_FILES = [
     GoodFile(
         "words.csv",
-        "prompt,answer,level\r\nq0,004,1\r\nq1,NA,\r\nq2,null,2\r\nq3,None,3\r\nq4,-0.2253,4\r\n"
-        "q5,1e3,5\r\nq6,TRUE,6\r\nq7, padded ,7\r\n".encode(),
+        b"prompt,answer,level\r\nq0,004,1\r\nq1,NA,\r\nq2,null,2\r\nq3,None,3\r\nq4,-0.2253,4\r\n"
+        b"q5,1e3,5\r\nq6,TRUE,6\r\nq7, padded ,7\r\n",
         [
             ("q0", "004"),
             ("q1", "NA"),
@@ -186,7 +186,12 @@ GOOD_FILES = [
         "cells.csv",
         b'prompt,answer\n"a ""quoted"" word, and a comma","1,000"\n"two\nlines",2\n"\xc3\xa9",3\n'
         b"=cmd(),4\n",
-        [('a "quoted" word, and a comma', "1,000"), ("two\nlines", "2"), ("é", "3"), ("=cmd()", "4")],
+        [
+            ('a "quoted" word, and a comma', "1,000"),
+            ("two\nlines", "2"),
+            ("é", "3"),
+            ("=cmd()", "4"),
+        ],
     ),
     GoodFile(
         "semicolons.csv",

@@ -98,7 +98,10 @@ def test_the_first_thousand_reasons_are_kept_and_all_are_counted(ada: User) -> N
 
 @pytest.mark.parametrize(
     ("content", "says"),
-    [(lines({"prompt": "q", "answer": "1"}), "1 different prompts"), (b"prompt,answer\n", "no rows")],
+    [
+        (lines({"prompt": "q", "answer": "1"}), "1 different prompts"),
+        (b"prompt,answer\n", "no rows"),
+    ],
 )
 def test_a_file_too_small_is_rejected(content: bytes, says: str, ada: User) -> None:
     job = run(upload(ada, content, "a.csv" if content.startswith(b"prompt") else "a.jsonl"))
@@ -169,7 +172,9 @@ def test_an_import_that_was_killed_half_way_starts_over(
     assert RecordRow.objects.count() == 40
 
 
-def test_lost_messages_are_sent_again(ada: User, sent: list[tuple[str, object]], django_capture_on_commit_callbacks) -> None:  # type: ignore[no-untyped-def]
+def test_lost_messages_are_sent_again(
+    ada: User, sent: list[tuple[str, object]], django_capture_on_commit_callbacks
+) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         job = upload(ada, sums(10))
         services.start_import(job, "sums", PROMPT_ANSWER, "")

@@ -20,15 +20,15 @@ GOOD = lines(*({"question": f"What is {i} + {i}?", "answer": 2 * i} for i in ran
 
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "send_task", lambda name, key: True)
+    monkeypatch.setattr(dispatch, "send_task", lambda *_: True)
 
 
-def post_file(browser: Client, content: bytes, name: str = "sums.jsonl", **headers: str):  # type: ignore[no-untyped-def]
+def post_file(browser: Client, content: bytes, name: str = "sums.jsonl", **headers: str):
     file = SimpleUploadedFile(name, content)
     return browser.post(reverse("datasets:upload"), {"file": file}, headers=headers or None)
 
 
-def choose(browser: Client, job: DatasetImport, **changes: str):  # type: ignore[no-untyped-def]
+def choose(browser: Client, job: DatasetImport, **changes: str):
     posted = {"name": "Sums", "prompt": "question", "answer": "answer", "held_out_percent": "20"}
     return browser.post(reverse("datasets:import", args=[job.pk]), posted | changes)
 
@@ -74,7 +74,7 @@ def test_a_script_gets_json(browser: Client) -> None:
 
 
 @pytest.mark.parametrize("case", BAD_FILES, ids=lambda case: case.name)
-def test_a_bad_file_is_refused_where_it_was_chosen(case, browser: Client) -> None:  # type: ignore[no-untyped-def]
+def test_a_bad_file_is_refused_where_it_was_chosen(case, browser: Client) -> None:
     answer = post_file(browser, case.content, case.name)
     assert answer.status_code == 422
     assert not DatasetImport.objects.exists()
@@ -185,7 +185,7 @@ def test_hostile_names_and_texts_are_escaped(browser: Client, ada: User) -> None
         page = browser.get(address).content.decode()
         assert "<img src=x" not in page
         assert "&lt;img src=x" in page
-        assert "49" not in page.replace("4900", "")
+        assert "{{ 7*7 }}" in page
 
 
 def test_a_dataset_opens_the_launch_form(browser: Client, ada: User) -> None:

@@ -29,8 +29,8 @@ def read(path: Path, name: str) -> tuple[list[DatasetRecord], list[RowError]]:
     return records, errors
 
 
-@pytest.fixture()
-def write(tmp_path: Path):  # type: ignore[no-untyped-def]
+@pytest.fixture
+def write(tmp_path: Path):
     def write(content: bytes) -> Path:
         path = tmp_path / "upload"
         path.write_bytes(content)
@@ -40,27 +40,27 @@ def write(tmp_path: Path):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("case", BAD_FILES, ids=lambda case: case.name)
-def test_a_file_that_is_no_dataset_says_what_to_do(case: BadFile, write) -> None:  # type: ignore[no-untyped-def]
+def test_a_file_that_is_no_dataset_says_what_to_do(case: BadFile, write) -> None:
     path = write(case.content)
     with pytest.raises(FileError, match=case.says):
         detect(path, case.name)
 
 
 @pytest.mark.parametrize("case", BAD_ROWS, ids=lambda case: case.name)
-def test_bad_rows_are_named(case: BadRows, write) -> None:  # type: ignore[no-untyped-def]
+def test_bad_rows_are_named(case: BadRows, write) -> None:
     _, errors = read(write(case.content), case.name)
     assert [(e.row, e.column, e.code) for e in errors] == case.errors
     assert all(e.message.endswith(".") and len(e.message) < 200 for e in errors)
 
 
 @pytest.mark.parametrize("case", GOOD_FILES, ids=lambda case: case.name)
-def test_good_files_are_read_to_the_letter(case: GoodFile, write) -> None:  # type: ignore[no-untyped-def]
+def test_good_files_are_read_to_the_letter(case: GoodFile, write) -> None:
     records, errors = read(write(case.content), case.name)
     assert errors == []
     assert [(r.messages[-1].content, r.answer) for r in records] == case.records
 
 
-def test_a_line_of_ten_megabytes_is_read(write) -> None:  # type: ignore[no-untyped-def]
+def test_a_line_of_ten_megabytes_is_read(write) -> None:
     long = "x" * 10_000_000
     records, errors = read(write(b'{"prompt": "%s", "answer": "1"}\n' % long.encode()), "a.jsonl")
     assert not errors
@@ -76,7 +76,7 @@ def test_a_line_of_ten_megabytes_is_read(write) -> None:  # type: ignore[no-unty
 )
 def test_a_line_beyond_the_limit_is_one_error_and_the_rest_is_read(
     name: str, content: bytes, write, monkeypatch: pytest.MonkeyPatch
-) -> None:  # type: ignore[no-untyped-def]
+) -> None:
     monkeypatch.setattr(rows, "MAX_LINE_BYTES", 1000)
     filler = b'{"prompt": "q0", "answer": "1"}\n' if name == "a.jsonl" else b""
     records, errors = read(write(filler + content % (b"y" * 5000)), name)
@@ -101,7 +101,7 @@ def test_nested_fields_are_reached_by_dots_unless_a_key_has_that_name() -> None:
     assert look_up({"a": 1}, "a.b") is None
 
 
-def make_messages(text: str):  # type: ignore[no-untyped-def]
+def make_messages(text: str):
     record = make_record(rows.Row(1, {"prompt": text, "answer": "1"}, 0), PROMPT_ANSWER)
     assert isinstance(record, DatasetRecord)
     return record.messages

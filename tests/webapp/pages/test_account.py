@@ -21,9 +21,7 @@ def test_the_sign_in_page(client: Client) -> None:
 def test_signing_in_with_a_password(client: Client, ada: User) -> None:
     wrong = client.post(reverse("account_login"), {"login": "ada", "password": "no"})
     assert 'role="alert"' in wrong.content.decode()
-    right = client.post(
-        reverse("account_login"), {"login": "ada", "password": "a-long-password"}
-    )
+    right = client.post(reverse("account_login"), {"login": "ada", "password": "a-long-password"})
     assert right.headers["Location"] == "/runs/"
 
 
@@ -70,5 +68,3 @@ def test_the_admin_lists_our_tables(client: Client) -> None:
     ):
         assert client.get(f"/admin/{table}/").status_code == 200
         assert client.get(f"/admin/{table}/?q=x").status_code == 200
-
-

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
 
 from tests.webapp.stories import Story, launch
 from webapp.accounts.models import User
 from webapp.datasets import services as datasets
 from webapp.workers_page.services import WorkerFacts, worker_seen
-from django.utils import timezone
+from webapp.workers_page.views import index as workers_view
 
 OPEN = {"account_login", "account_signup", "account_reset_password", "login_link"}
 OURS = ("runs", "rollouts", "datasets", "workers", "ui")
@@ -110,6 +112,29 @@ def test_every_page_answers_without_inline_code(
     assert sorted(set(ids)) == sorted(ids), "an id stands twice"
     assert html.count("<h1") == (1 if "<html" in html else html.count("<h1"))
     assert list(unlabelled(html)) == []
+
+
+def test_a_request_that_is_too_large_has_a_page(browser: Client, settings: Any) -> None:
+    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 10
+    answer = browser.post("/runs/new/check/", {f"x{i}": "1" for i in range(20)})
+    assert answer.status_code == 400
+    assert "could not read that request" in answer.content.decode()
+
+
+def test_a_fault_of_ours_has_a_page(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser.raise_request_exception = False
+    monkeypatch.setattr(workers_view, "read_workers", lambda _: 1 / 0)
+    answer = browser.get("/workers/")
+    assert answer.status_code == 500
+    assert "Something broke on the server" in answer.content.decode()
+
+
+def test_a_form_without_its_token_has_a_page(ada: User) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(ada)
+    answer = strict.post("/runs/new/", {"action": "launch"})
+    assert answer.status_code == 403
+    assert "This form was too old" in answer.content.decode()
 
 
 def unlabelled(html: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from tests.webapp.browser_form import submitted
 from tests.webapp.hostile import NAMES, RAW_MARKUP
 from tests.webapp.stories import Story, launch
 from training_core.contract.presets import PRESETS, TINY_COPY
+from training_core.contract.stages import RlStage
 from training_core.contract.yaml_text import parse_yaml, spec_to_yaml
 from webapp.accounts.models import User
 from webapp.runs import disk
@@ -191,11 +192,13 @@ def test_a_change_that_makes_no_sense_says_so(browser: Client) -> None:
 def test_the_preflight_counts(browser: Client) -> None:
     answer = browser.post(reverse("runs:check"), form_of(browser))
     page = answer.content.decode()
-    assert "60 SFT + 60 RL" in page
-    assert "3,840" in page  # 60 steps of 8 groups of 8
-    assert "up to 122,880" in page
+    sft, rl = TINY_COPY.spec.stages
+    assert isinstance(rl, RlStage)
+    rollouts = rl.steps * rl.prompts_per_step * rl.group_size
+    assert f"{sft.steps} SFT + {rl.steps} RL" in page
+    assert f"<dd>{rollouts:,}</dd>" in page
+    assert f"up to {rollouts * rl.sampling.max_new_tokens:,}" in page
     assert "No worker takes runs now" in page
-    assert "1.5" not in page.split("Disk")[0]
 
 
 def test_the_preflight_warns_and_lists_changes(browser: Client) -> None:

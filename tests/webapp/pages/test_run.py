@@ -9,14 +9,15 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.stories import Story, launch
+from tests.webapp.stories import Story, interval, launch
+from training_core.contract.events import PairedDifference
+from training_core.contract.presets import TINY_COPY
 from training_core.contract.yaml_text import parse_yaml
 from webapp.accounts.models import User
 from webapp.runs.console import TAIL_BYTES
 from webapp.runs.models import Run
 from webapp.runs.overview import describe, phase_view, stage_views
-from tests.webapp.stories import interval
-from training_core.contract.events import PairedDifference
+from webapp.runs.services import launch_run
 
 TABS = ("detail", "rollouts", "config", "logs", "checkpoints")
 
@@ -143,7 +144,10 @@ def test_a_second_attempt_is_told(browser: Client, ada: User) -> None:
 
 def test_fragments_for_live_pages(browser: Client, ada: User) -> None:
     run = running(ada)
-    for name, start in (("phase", '<div id="run-live"'), ("evaluations", '<section id="run-evals"')):
+    for name, start in (
+        ("phase", '<div id="run-live"'),
+        ("evaluations", '<section id="run-evals"'),
+    ):
         html = browser.get(reverse(f"runs:{name}", args=[run.number])).content.decode()
         assert html.strip().startswith(start)
 
@@ -198,9 +202,7 @@ def test_delete_wants_the_name(browser: Client, ada: User) -> None:
     assert not Run.objects.filter(pk=run.pk).exists()
 
 
-def test_somebody_elses_run_is_seen_and_not_steered(
-    browser: Client, ada: User, bob: User
-) -> None:
+def test_somebody_elses_run_is_seen_and_not_steered(browser: Client, ada: User, bob: User) -> None:
     run = running(bob)
     html = page(browser, run)
     assert "only they or staff steer it" in html
@@ -214,7 +216,8 @@ def test_somebody_elses_run_is_seen_and_not_steered(
 
 
 def test_config_shows_the_spec_and_its_changes(browser: Client, ada: User) -> None:
-    run = launch(ada, seed=7)
+    spec = TINY_COPY.spec.model_copy(update={"seed": 7})
+    run = launch_run(owner=ada, spec=spec, preset=TINY_COPY.slug)
     html = page(browser, run, "config")
     assert "seed" in html
     changes = html[html.index('id="config-changes"') :]

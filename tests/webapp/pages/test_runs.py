@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.db import connection
 from django.urls import reverse
 
 from tests.webapp.hostile import NAMES, RAW_MARKUP
@@ -65,7 +65,9 @@ def test_a_row_says_what_one_wants_to_know(browser: Client, ada: User) -> None:
 
 def test_ten_thousand_runs_cost_one_page(browser: Client, ada: User) -> None:
     make_runs(ada, 10_000)
-    with CaptureQueriesContext(connection, ) as queries:
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
         page = browser.get(INDEX).content.decode()
     assert numbers(page) == list(range(10_000, 10_000 - PAGE_SIZE, -1))
     assert len(queries) <= 6
@@ -105,9 +107,7 @@ def test_a_script_gets_the_table_alone(browser: Client, ada: User) -> None:
     part = browser.get(INDEX, headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in part
     assert numbers(part) == [2, 1]
-    whole = browser.get(
-        INDEX, headers={"HX-Request": "true", "HX-History-Restore-Request": "true"}
-    )
+    whole = browser.get(INDEX, headers={"HX-Request": "true", "HX-History-Restore-Request": "true"})
     assert "<html" in whole.content.decode()
 
 

@@ -154,12 +154,8 @@ def test_hostile_completions_are_escaped(name: str, browser: Client, ada: User) 
     add_groups(
         run.pk,
         1,
-        [
-            record.model_copy(
-                update={"rollouts": (hostile,), "messages": messages, "answer": name}
-            )
-        ],
+        [record.model_copy(update={"rollouts": (hostile,), "messages": messages, "answer": name})],
     )
     page = browser.get(reverse("runs:rollouts", args=[run.number])).content.decode()
     assert not [raw for raw in RAW_MARKUP if raw in page]
-    assert "49 " not in page
+    assert ("{{ 7*7 }}" in page) is ("{{ 7*7 }}" in name)

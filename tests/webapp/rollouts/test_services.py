@@ -1,4 +1,4 @@
-"""Rollout groups in the database: once each, hidden when superseded, storable whatever is in them."""
+"""Rollout groups in the database: once each, hidden when superseded, always storable."""
 
 from __future__ import annotations
 

@@ -130,7 +130,9 @@ def test_the_models_progress_until_it_is_ready(browser: Client, tmp_path: Path) 
     address = reverse("ui:model_progress")
     assert "not prepared yet" in browser.get(address).content.decode()
     now = datetime.now(UTC)
-    progress(folder, state="running", done=50, total=200, message="Unpacking", updated_at=now.isoformat())
+    progress(
+        folder, state="running", done=50, total=200, message="Unpacking", updated_at=now.isoformat()
+    )
     page = browser.get(address).content.decode()
     assert 'value="25"' in page
     assert "every 2s" in page
