@@ -22,7 +22,13 @@ from training_core.contract.spec import RunSpec
 from training_core.curriculum.mix import MixState
 from training_core.domains.sources import open_domain
 from training_core.evaluate import Evaluator
-from training_core.models.device import ComputePlan, apply_plan, plan_compute
+from training_core.models.attention import use_short_row_attention
+from training_core.models.device import (
+    SMALLEST_BFLOAT16_MODEL,
+    ComputePlan,
+    apply_plan,
+    plan_compute,
+)
 from training_core.models.loading import load_directory, load_model, make_policy
 from training_core.models.policy import Policy
 from training_core.monitors.jsonl import EventLog
@@ -85,8 +91,10 @@ def _open_policy(
     plan = plan_compute(spec.resources, parameters)
     apply_plan(plan)
     policy = make_policy(ref, loaded, device=plan.device)
+    if plan.device.type == "cpu" and parameters >= SMALLEST_BFLOAT16_MODEL:
+        use_short_row_attention(policy.model)
     policy.use_sampler_dtype(plan.dtype)
-    policy.use_lanes(plan.lanes)
+    policy.use_lanes(plan.lanes, plan.threads // plan.lanes)
     return policy, plan
 
 

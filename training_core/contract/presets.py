@@ -86,14 +86,14 @@ TEACH_SMOLLM2_TO_ADD = Preset(
         stages=(
             SftStage(steps=8, batch_size=8, optimiser=OptimiserSpec(learning_rate=1e-5)),
             RlStage(
-                steps=50,
-                prompts_per_step=4,
+                steps=40,
+                prompts_per_step=8,
                 group_size=8,
                 sampling=SamplingSpec(max_new_tokens=32),
                 optimiser=OptimiserSpec(learning_rate=1e-5),
             ),
         ),
-        evaluation=EvaluationSpec(interval_steps=25, max_new_tokens=32),
+        evaluation=EvaluationSpec(interval_steps=20, max_new_tokens=32),
         checkpoint=CheckpointSpec(interval_steps=10),
     ),
 )
@@ -104,8 +104,8 @@ _COPYING = ReasoningGymDomain(
     params={
         "min_terms": 1,
         "max_terms": 1,
-        "min_digits": 2,
-        "max_digits": 4,
+        "min_digits": 1,
+        "max_digits": 3,
         "operators": ("+",),
         "allow_parentheses": False,
     },
@@ -125,16 +125,16 @@ TINY_COPY = Preset(
         reward=_TAGGED_NUMBER,
         stages=(
             SftStage(
-                steps=30,
+                steps=60,
                 batch_size=32,
-                optimiser=OptimiserSpec(learning_rate=2e-3, warmup_steps=10),
+                optimiser=OptimiserSpec(learning_rate=1e-3, warmup_steps=10),
             ),
             RlStage(
                 steps=60,
-                prompts_per_step=8,
+                prompts_per_step=16,
                 group_size=8,
                 sampling=SamplingSpec(max_new_tokens=24),
-                optimiser=OptimiserSpec(learning_rate=5e-4),
+                optimiser=OptimiserSpec(learning_rate=1e-4),
             ),
         ),
         evaluation=EvaluationSpec(interval_steps=20, max_new_tokens=24),

@@ -25,6 +25,8 @@ class NoDevice(TrainingFailure):
     cause = "no_device"
 
 
+MOST_LANES = 4
+"""Each lane has gradients of its own in memory."""
 LARGEST_LANE_MODEL = 1_000_000_000
 """Parameters above which a processor's kernels are long enough to be split over threads."""
 
@@ -37,7 +39,7 @@ class ComputePlan:
     dtype: torch.dtype
     threads: int
     lanes: int
-    """Parts of a batch that are computed side by side, each by one thread (`models.lanes`)."""
+    """Parts of a batch that are computed side by side (`models.lanes`); they share the threads."""
 
     @property
     def device_words(self) -> str:
@@ -67,7 +69,8 @@ def plan_compute(spec: ResourceSpec, parameters: int) -> ComputePlan:
     threads = spec.threads or usable_threads()
     if device.type == "cpu" and parameters < SMALLEST_BFLOAT16_MODEL:
         return ComputePlan(device, getattr(torch, wanted), 1, 1)
-    lanes = threads if device.type == "cpu" and parameters < LARGEST_LANE_MODEL else 1
+    in_lanes = device.type == "cpu" and parameters < LARGEST_LANE_MODEL
+    lanes = min(threads, MOST_LANES) if in_lanes else 1
     return ComputePlan(device, getattr(torch, wanted), threads, lanes)
 
 

@@ -1,4 +1,4 @@
-"""Lanes: worker threads that each compute with one processor thread.
+"""Lanes: worker threads that each compute with few processor threads of their own.
 
 Used by `rollouts.engine` and `algorithms.learner`. On a processor a step is thousands of short
 kernels; when each is split over threads, all of them wait at its end for the slowest, and a single
@@ -21,17 +21,17 @@ Result = TypeVar("Result")
 class Lanes:
     """A fixed number of lanes; with one, work is done by the caller and its own threads."""
 
-    def __init__(self, count: int = 1) -> None:
+    def __init__(self, count: int = 1, threads_each: int = 1) -> None:
         self.count = count
-        self._pool = (
-            ThreadPoolExecutor(count, "lane", initializer=torch.set_num_threads, initargs=(1,))
-            if count > 1
-            else None
-        )
+        self._pool: ThreadPoolExecutor | None = None
+        if count > 1:
+            self._pool = ThreadPoolExecutor(
+                count, "lane", initializer=torch.set_num_threads, initargs=(threads_each,)
+            )
 
     def run(self, jobs: Sequence[Callable[[], Result]]) -> list[Result]:
         """Results of all jobs, in order; raises the first job's exception once all have ended."""
-        if self._pool is None or len(jobs) == 1:
+        if self._pool is None:
             return [job() for job in jobs]
         futures = [self._pool.submit(job) for job in jobs]
         wait(futures)

@@ -115,12 +115,12 @@ class Policy:
         for weight in self.sampler.parameters():
             weight.data = weight.data.to(dtype)
 
-    def use_lanes(self, count: int) -> None:
+    def use_lanes(self, count: int, threads_each: int = 1) -> None:
         """Compute in that many lanes, each with a replica of this policy.
 
         A replica has the same weights in memory and gradients of its own.
         """
-        self.lanes = Lanes(count)
+        self.lanes = Lanes(count, threads_each)
         self.replicas = [self]
         for _ in range(count - 1):
             twin = copy.deepcopy(self.model)

@@ -102,6 +102,14 @@ def test_one_epoch_has_ratio_one_and_no_clipping() -> None:
     assert found.skipped == 0
 
 
+def test_the_loss_of_two_epochs_is_their_mean() -> None:
+    """Without a step between them both have the same."""
+    one, two = build_policy(), build_policy()
+    once = update(one, sampled(one, SEQUENCES), rate=0.0)
+    twice = update(two, sampled(two, SEQUENCES), rate=0.0, epochs=2)
+    assert twice.metrics["loss"] == pytest.approx(once.metrics["loss"], abs=1e-6)
+
+
 def test_the_second_epoch_compares_with_the_policy_before_the_first() -> None:
     policy = build_policy()
     algorithm = Watched(GrpoSpec(inner_epochs=2))

@@ -8,6 +8,7 @@ from collections import defaultdict
 import pytest
 
 from tests.training_core.trainer.runs import RL, SFT, evaluation_rows, of_kind, read_events
+from training_core.checkpoints import read_checkpoint
 from training_core.contract.events import PhaseProgress
 from training_core.contract.metrics import METRICS, find_metric
 from training_core.contract.rollouts import RolloutGroupRecord
@@ -106,6 +107,18 @@ def test_advantages_of_a_group_add_up_to_nothing(records: list[RolloutGroupRecor
             advantages = [rollout.advantage or 0.0 for rollout in group.rollouts]
             assert sum(advantages) == pytest.approx(0.0, abs=1e-9)
             assert group.zero_spread == (not any(advantages))
+
+
+def test_each_step_goes_on_where_the_mix_stands(
+    whole: RunDir, records: list[RolloutGroupRecord]
+) -> None:
+    prompts: dict[int, list[str]] = defaultdict(list)
+    for group in records:
+        if group.kind == "train":
+            prompts[group.step].append(group.prompt_id)
+    assert len({tuple(ids) for ids in prompts.values()}) == RL.steps
+    drawn = SFT.steps * SFT.batch_size + RL.steps * RL.prompts_per_step
+    assert read_checkpoint(whole.checkpoint(12)).state.mix.drawn == drawn
 
 
 def test_evaluation_groups_have_no_advantage(records: list[RolloutGroupRecord]) -> None:
