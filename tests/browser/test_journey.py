@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Watched
+from tests.browser.session import Watched
 from tests.webapp.stories import Story
 from training_core.contract.presets import TINY_COPY
 from webapp.accounts.models import User

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Watched
+from tests.browser.session import Watched
 from webapp.accounts.models import User
 from webapp.runs.models import Run
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Watched
+from tests.browser.session import Watched
 from tests.webapp.stories import Story, launch
 from webapp.accounts.models import User
 from webapp.datasets import dispatch as dataset_dispatch

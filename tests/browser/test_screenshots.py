@@ -12,7 +12,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Watched
+from tests.browser.session import Watched
 from tests.webapp.stories import Story, launch
 from webapp.accounts.models import User
 from webapp.accounts.services import create_login_link

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Watched
+from tests.browser.session import Watched
 from tests.workers.conftest import StartCelery, wait_for
 from webapp.accounts.models import User
 from webapp.runs.models import Run
@@ -49,7 +49,7 @@ def test_from_sign_in_to_a_moving_chart_and_a_finished_run(
     wait_for_points(page, 60)
     shoot(page, "chain-finished")
     page.get_by_role("link", name="Rollouts").click()
-    expect(page.locator("main")).to_contain_text("advantage")
+    expect(page.locator("main")).to_contain_text("adv.")
     run.refresh_from_db()
     assert run.state == "succeeded"
     assert run.step == 66

@@ -49,7 +49,9 @@ def test_a_posted_form_becomes_a_curve(start_worker: StartCelery, alice: User) -
     curve = browser.get(reverse("metrics:curves"), query).json()
     [drawn] = curve["curves"]
     assert drawn["n_total"] == 4
-    assert Rollout.objects.filter(group__run=run, group__kind="train").count() == 4 * 8 * 8
+    rl = document["stages"][1]
+    rollouts = Rollout.objects.filter(group__run=run, group__kind="train")
+    assert rollouts.count() == 4 * rl["prompts_per_step"] * rl["group_size"]
     assert list(
         EvalRun.objects.filter(run=run).order_by("step").values_list("step", flat=True)
     ) == [0, 4, 8]

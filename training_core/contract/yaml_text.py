@@ -88,6 +88,19 @@ class StrictDumper(yaml.SafeDumper):
         return True
 
 
+_OTHER_LINE_ENDS = re.compile("[\\r\x85\u2028\u2029]")
+"""What YAML folds into spaces or newlines unless it is escaped in double quotes."""
+
+
+def _represent_text(dumper: StrictDumper, text: str) -> yaml.ScalarNode:
+    """Plain where that is safe; in double quotes, escaped, where a line end would be changed."""
+    style = '"' if _OTHER_LINE_ENDS.search(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+StrictDumper.add_representer(str, _represent_text)
+
+
 def parse_yaml(text: str) -> dict[str, Any]:
     """Read a YAML mapping. Raises YamlError with the line."""
     if len(text) > MAX_YAML_CHARS:

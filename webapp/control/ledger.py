@@ -146,7 +146,7 @@ class Ledger:
         """Points, headline values, progress."""
         self._points.append(MetricPoint(event.step, event.t, event.values))
         self.attempt.last_step = max(self.attempt.last_step, event.step)
-        self._hint("metric", step=event.step)
+        self._hint("metric", step=event.step, stage=event.stage)
         if not self.is_current:
             return
         self.run.step = max(self.run.step, event.step)

@@ -13,7 +13,8 @@ import { count } from "./text.js";
 import { Toolbar } from "./toolbar.js";
 import { formatView, matches, parseView } from "./view.js";
 
-const NEW_KEYS_MS = 1500;
+const NEW_KEYS_MS = 500;
+const OLD_KEYS_MS = 30_000;
 
 class Grid {
   constructor(root) {
@@ -54,6 +55,7 @@ class Grid {
 
   /** Fetch the list of metrics and add charts for new ones. */
   async loadKeys() {
+    this.keysAt = performance.now();
     try {
       const answer = await this.feed.keys();
       this.marks = answer.marks;
@@ -93,16 +95,29 @@ class Grid {
     this.board.refresh();
   }
 
-  #onHint({ kind }) {
+  #onHint({ kind, data }) {
     if (kind === "metric") {
       this.board.refresh();
     }
-    const isNews = kind === "evaluation" || kind === "checkpoint" || kind === "state";
-    if (isNews || kind === "resync" || (kind === "metric" && this.charts.size === 0)) {
+    if (this.#mayBringKeys(kind, data)) {
       this.board.refresh();
-      clearTimeout(this.keysTimer);
-      this.keysTimer = setTimeout(() => this.loadKeys(), NEW_KEYS_MS);
+      // A timer that runs is left alone: hints that keep coming must not put it off for ever.
+      this.keysTimer ??= setTimeout(() => {
+        this.keysTimer = null;
+        this.loadKeys();
+      }, NEW_KEYS_MS);
     }
+  }
+
+  /** Whether there may be metrics that have no chart yet: a stage logs its own ones. */
+  #mayBringKeys(kind, data) {
+    if (kind !== "metric") {
+      return ["evaluation", "checkpoint", "state", "resync"].includes(kind);
+    }
+    const isNewStage = data?.stage !== undefined && data.stage !== this.stage;
+    this.stage = data?.stage ?? this.stage;
+    const isOld = performance.now() - this.keysAt > OLD_KEYS_MS;
+    return isNewStage || isOld || this.charts.size === 0;
   }
 
   #build(sections) {

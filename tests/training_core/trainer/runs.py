@@ -13,7 +13,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -196,7 +197,7 @@ class Trainer:
 def hold_at(run_dir: RunDir, attempt: int, step: int) -> Path:
     """Make that attempt wait in that rl step, after sampling and before the update.
 
-    Opening the FIFO for writing blocks until somebody reads: `release`, or a kill.
+    Opening the FIFO for writing blocks until somebody reads: `released`, or a kill.
     """
     path = run_dir.rollout_file(attempt, "train", step)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -204,10 +205,14 @@ def hold_at(run_dir: RunDir, attempt: int, step: int) -> Path:
     return path
 
 
-def release(fifo: Path) -> None:
-    """Let a held attempt go on, reading what it writes."""
-    with fifo.open("rb") as file:
-        file.read()
+@contextmanager
+def released(fifo: Path) -> Iterator[None]:
+    """Let a held attempt go on; what it writes stays in the pipe's buffer."""
+    handle = os.open(fifo, os.O_RDWR)
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 def ask(run_dir: RunDir, command: Command, *, attempt: int = 1, name: str = "") -> str:

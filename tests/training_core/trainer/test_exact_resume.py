@@ -24,7 +24,7 @@ from tests.training_core.trainer.runs import (
     new_run,
     of_kind,
     read_events,
-    release,
+    released,
     run_here,
 )
 from training_core.contract.events import PhaseProgress, RolloutsWritten
@@ -57,8 +57,8 @@ def drill(tmp_path_factory: pytest.TempPathFactory) -> Drill:
     second_killed = Trainer(killed, 2)
     wait_until_inside(first_told, TOLD_IN)
     os.kill(first_told.process.pid, signal.SIGTERM)
-    release(fifo)
-    told_codes = [first_told.wait()]
+    with released(fifo):
+        told_codes = [first_told.wait()]
     hold_at(told, 2, TOLD_IN + 2)
     second_told = Trainer(told, 2)
     codes.append(second_killed.wait())

@@ -72,9 +72,10 @@ def server_url(engines: Engines, django_db_setup: None) -> Iterator[str]:
             process.wait()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """The system's Chromium."""
+    """The system's Chromium. Ends with its module, since Playwright's event loop in this thread
+    would trip the tests of asynchronous views."""
     found = next((path for name in CHROMIUM_NAMES if (path := shutil.which(name))), None)
     if found is None:
         pytest.fail(
