@@ -24,6 +24,8 @@ MARK = "TEMPER_TRAINER_OF"
 """Environment variable by which a trainer's descendants are found, wherever they have hidden."""
 WITHHELD = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE")
 """The trainer needs no database and no secrets."""
+FIXED_HASH_SEED = "0"
+"""Some question generators walk through sets: their questions repeat only under a fixed seed."""
 CONSOLE_TAIL_BYTES = 4_000
 CONSOLE_TAIL_LINES = 20
 
@@ -51,6 +53,7 @@ class TrainerProcess:
             "TEMPER_MODELS_DIR": str(models_dir),
             "PYTHONUNBUFFERED": "1",
             "PYTHONPATH": str(REPOSITORY),
+            "PYTHONHASHSEED": FIXED_HASH_SEED,
         }
         with console.open("ab") as output:
             self._process = subprocess.Popen(

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from training_core.contract.domains import DatasetRecord
@@ -122,6 +122,13 @@ def find_version(version_id: str | UUID) -> DatasetVersion | None:
         .select_related("dataset")
         .first()
     )
+
+
+def sample_answers(version: DatasetVersion, most: int) -> list[str]:
+    """Answers of up to `most` records, spread evenly over the version."""
+    stride = max(1, -(-version.record_count // most))
+    rows = version.records.annotate(place=F("index") % stride).filter(place=0).order_by("index")
+    return [str(answer) for answer in rows.values_list("payload__answer", flat=True)[:most]]
 
 
 def write_version(version_id: str | UUID, path: Path) -> None:

@@ -15,15 +15,17 @@ from pathlib import Path
 
 from training_core.contract.domains import DatasetDomain
 from training_core.contract.field_errors import FieldError
-from training_core.contract.rewards import iter_leaves
+from training_core.contract.rewards import RewardSpec, iter_leaves
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
 from training_core.contract.stages import SftStage
-from training_core.domains.sources import validate_domain
+from training_core.domains.sources import validate_answers, validate_domain
+from training_core.rewards.gold import gold_faults
 from webapp.datasets.models import DatasetVersion
-from webapp.datasets.services import find_version
+from webapp.datasets.services import find_version, sample_answers
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[A-Za-z0-9][\w.\-]*")
 FEWEST_RECORDS = 2
+SAMPLED_ANSWERS = 200
 
 
 def check(spec: RunSpec) -> list[FieldError]:
@@ -72,13 +74,13 @@ def _domain_errors(spec: RunSpec) -> Iterator[FieldError]:
     for index, domain in enumerate(spec.domains):
         at = f"domains.{index}"
         if isinstance(domain, DatasetDomain):
-            yield from _dataset_errors(at, domain)
-        for error in validate_domain(domain):
+            yield from _dataset_errors(at, domain, spec.reward)
+        for error in validate_domain(domain) or validate_answers(domain, spec.reward):
             yield FieldError(f"{at}.{error.path}" if error.path else at, error.message)
 
 
-def _dataset_errors(at: str, domain: DatasetDomain) -> Iterator[FieldError]:
-    """A version that is there, whole, unchanged, and large enough on both sides."""
+def _dataset_errors(at: str, domain: DatasetDomain, reward: RewardSpec) -> Iterator[FieldError]:
+    """A version that is there, unchanged, large enough, and whose answers the rewards can use."""
     version: DatasetVersion | None = find_version(domain.dataset_version)
     field = f"{at}.dataset_version"
     if version is None:
@@ -95,6 +97,14 @@ def _dataset_errors(at: str, domain: DatasetDomain) -> Iterator[FieldError]:
             yield FieldError(
                 field,
                 f"{version} has {count} {side} records; at least {FEWEST_RECORDS} are needed.",
+            )
+    answers = sample_answers(version, SAMPLED_ANSWERS)
+    for fault in gold_faults(reward, answers):
+        if fault.bad > len(answers) // 2:
+            yield FieldError(
+                field,
+                f"The reward {fault.reward!r} cannot use most answers of {version}:"
+                f" {fault.explanation} ({fault.bad} of {len(answers)} looked at).",
             )
 
 

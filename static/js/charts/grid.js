@@ -15,8 +15,6 @@ import { formatView, matches, parseView } from "./view.js";
 
 const NEW_KEYS_MS = 500;
 const OLD_KEYS_MS = 30_000;
-/* The first value may be stored after the list was fetched and before hints are heard. */
-const LOOK_AGAIN_MS = [2000, 6000];
 
 class Grid {
   constructor(root) {
@@ -53,9 +51,6 @@ class Grid {
       { keys: "s", what: "Smoothing on or off", run: () => this.toolbar.toggleSmoothing() },
     ]);
     await this.loadKeys();
-    for (const delay of LOOK_AGAIN_MS) {
-      setTimeout(() => this.charts.size === 0 && this.loadKeys(), delay);
-    }
   }
 
   /** Fetch the list of metrics and add charts for new ones. */

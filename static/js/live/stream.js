@@ -21,6 +21,7 @@ let letGo = null; // ends our leadership, or our wait for it
 let heardAt = 0;
 let cursor = "";
 let pulse = 0;
+let isCaughtUp = false; // whether the pages have fetched since hints are heard
 
 /** Hear about topics from now on; returns a function that ends it. */
 export function subscribe(topics, handler) {
@@ -44,6 +45,7 @@ function start() {
   channel = new BroadcastChannel(LOCK);
   channel.onmessage = ({ data }) => onMessage(data);
   heardAt = Date.now();
+  isCaughtUp = false;
   pulse = setInterval(beat, SIGN_OF_LIFE_MS);
   setStatus("catching-up");
   compete();
@@ -181,9 +183,14 @@ function status() {
   return document.documentElement.dataset.live ?? "catching-up";
 }
 
+/* What a page fetched before the connection stood may be old by now, so it fetches once more. */
 function setStatus(word) {
   document.documentElement.dataset.live = word;
   drawPill(word);
+  if (word === "live" && !isCaughtUp) {
+    isCaughtUp = true;
+    resync();
+  }
 }
 
 document.addEventListener("visibilitychange", () => {
@@ -192,13 +199,11 @@ document.addEventListener("visibilitychange", () => {
   } else if (handlers.size) {
     cursor = "";
     start();
-    resync();
   }
 });
 window.addEventListener("pagehide", stop);
 window.addEventListener("pageshow", (event) => {
   if (event.persisted) {
     start();
-    resync();
   }
 });

@@ -10,7 +10,7 @@ from django.http import Http404
 from training_core.contract.domains import DatasetDomain, ReasoningGymDomain
 from training_core.contract.spec import CheckpointSpec, ModelSpec, RunSpec
 from webapp.accounts.models import User
-from webapp.datasets.models import Dataset, DatasetVersion
+from webapp.datasets.models import Dataset, DatasetRecord, DatasetVersion
 from webapp.runs import disk
 from webapp.runs.access import can_control, get_controllable_run_for_user, get_run_for_user
 from webapp.runs.models import Run
@@ -145,3 +145,39 @@ def test_who_sees_and_who_steers(run: Run, alice: User, bob: User) -> None:
         get_run_for_user(bob, 404)
     with pytest.raises(Http404):
         get_run_for_user(AnonymousUser(), run.number)
+
+
+def fill_answers(version: DatasetVersion, answers: list[str]) -> None:
+    DatasetRecord.objects.bulk_create(
+        DatasetRecord(
+            version=version,
+            index=index,
+            record_id=str(index),
+            split="train",
+            payload={"record_id": str(index), "messages": [], "answer": answer},
+        )
+        for index, answer in enumerate(answers)
+    )
+    version.record_count = len(answers)
+    version.save()
+
+
+def test_answers_that_the_reward_cannot_use_are_told_before_the_launch(
+    spec: RunSpec, version: DatasetVersion
+) -> None:
+    fill_answers(version, ["Paris", "London", "Rome", "7"])
+    message = errors_of(with_domain(spec, dataset_domain(version)))["domains.0.dataset_version"]
+    assert "'correctness'" in message
+    assert "3 of 4" in message
+
+
+def test_a_few_bad_answers_do_not_stop_a_launch(spec: RunSpec, version: DatasetVersion) -> None:
+    fill_answers(version, [str(n) for n in range(500)] + ["Paris"])
+    assert errors_of(with_domain(spec, dataset_domain(version))) == {}
+
+
+def test_a_generator_of_words_under_a_reward_of_numbers_is_told(spec: RunSpec) -> None:
+    domain = ReasoningGymDomain(name="words", generator="letter_counting")
+    assert errors_of(with_domain(spec, domain)) == {}
+    domain = ReasoningGymDomain(name="words", generator="spell_backward")
+    assert list(errors_of(with_domain(spec, domain))) == ["domains.0.generator"]
