@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 
 import accelerate
@@ -53,7 +54,9 @@ def open_session(
     sources = {d.name: open_domain(d, run_dir, spec.seed) for d in spec.domains}
     held_out = {name: source.held_out() for name, source in sources.items()}
     store = CheckpointStore(run_dir, attempt=attempt, token=token)
-    found = store.find_newest(lambda path, reason: _report_damage(log, path, reason))
+    damaged: list[tuple[Path, str]] = []
+    found = store.find_newest(lambda path, reason: damaged.append((path, reason)))
+    _report_damage(log, damaged, found)
     policy, plan = _open_policy(spec, models_dir, found)
     state = found.state if found else _fresh_state(spec)
     accelerator = Accelerator(
@@ -134,14 +137,19 @@ def _announce(session: Session, plan: ComputePlan, found: Resumable | None) -> N
     )
 
 
-def _report_damage(log: EventLog, path: Path, reason: str) -> None:
-    log.emit(
-        Notice,
-        step=0,
-        level="warning",
-        code="checkpoint_damaged",
-        message=f"{path.name} is not whole ({reason}); an earlier checkpoint is used.",
-    )
+def _report_damage(
+    log: EventLog, damaged: Sequence[tuple[Path, str]], found: Resumable | None
+) -> None:
+    """Say of each checkpoint that is not whole what is used instead."""
+    instead = f"{found.path.name} is used" if found else "the run begins again from step 0"
+    for path, reason in damaged:
+        log.emit(
+            Notice,
+            step=found.state.step if found else 0,
+            level="warning",
+            code="checkpoint_damaged",
+            message=f"{path.name} is not whole ({reason}); {instead}.",
+        )
 
 
 def _no_progress(done: int, total: int, *, may_abandon: bool) -> None:

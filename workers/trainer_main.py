@@ -17,6 +17,8 @@ import traceback
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from transformers.utils.logging import disable_progress_bar
+
 from training_core.algorithms.learner import is_out_of_memory
 from training_core.boundary import save
 from training_core.contract.control import Command
@@ -31,6 +33,7 @@ from training_core.failures import (
 )
 from training_core.launch import open_session
 from training_core.monitors.jsonl import EventLog
+from training_core.monitors.narration import narrate
 from training_core.monitors.phase import phase
 from training_core.monitors.steering import Steering
 from training_core.session import Session
@@ -53,8 +56,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--attempt", type=int, required=True)
     parser.add_argument("--token", type=int, required=True)
     arguments = parser.parse_args(argv)
+    disable_progress_bar()  # type: ignore[no-untyped-call]
     run_dir = RunDir(arguments.run_dir)
-    log = EventLog(run_dir.events_file(arguments.attempt))
+    log = EventLog(run_dir.events_file(arguments.attempt), echo=narrate)
     steering = Steering(run_dir, arguments.attempt)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: steering.ask_shutdown())

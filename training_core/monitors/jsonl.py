@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,11 @@ MOST_WAITING_LINES = 100_000
 class EventLog:
     """Appends events with sequence numbers without gaps."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, echo: Callable[[EventHead], None] | None = None) -> None:
+        """Open or continue the log; `echo` hears of each event too and must not raise."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
+        self._echo = echo
         self._waiting: deque[bytes] = deque()
         self._seq, self._length = _find_end(path)
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -42,6 +45,8 @@ class EventLog:
             if len(self._waiting) < MOST_WAITING_LINES:
                 self._waiting.append(event.model_dump_json().encode() + b"\n")
             self._write_waiting()
+            if self._echo is not None:
+                self._echo(event)
 
     def close(self) -> bool:
         """Write what waits; False when something is lost."""

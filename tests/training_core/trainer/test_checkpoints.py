@@ -171,7 +171,22 @@ def test_a_damaged_file_sends_the_run_back_to_an_older_checkpoint(
     assert (notice.code, notice.level) == ("checkpoint_damaged", "warning")
     assert "step-000012" in notice.message
     assert name in notice.message
+    assert notice.message.endswith("step-000009 is used.")
     read_checkpoint(copy_of_whole.checkpoint(12))
+    assert_same_run(copy_of_whole, whole)
+
+
+def test_a_run_without_a_whole_checkpoint_begins_again_and_says_so(
+    whole: RunDir, copy_of_whole: RunDir
+) -> None:
+    kept = sorted(copy_of_whole.checkpoints.glob("step-*"))
+    for path in kept:
+        os.truncate(path / "state.json", 3)
+    ending = run_here(copy_of_whole, 2)
+    assert (ending.outcome, ending.step) == ("succeeded", 12)
+    notices = of_kind(read_events(copy_of_whole, 2), "notice")
+    assert len(notices) == len(kept)
+    assert all(n.message.endswith("the run begins again from step 0.") for n in notices)
     assert_same_run(copy_of_whole, whole)
 
 
