@@ -240,7 +240,8 @@ def live_events(run_dir: RunDir) -> list[Event]:
     for attempt in run_dir.attempts():
         events = read_events(run_dir, attempt)
         (start,) = of_kind(events, "attempt_started")
-        found = [event for event in found if getattr(event, "step", 0) <= start.start_step]
+        kept = -1 if start.checkpoint is None else start.start_step
+        found = [event for event in found if getattr(event, "step", 0) <= kept]
         found += events
     return found
 
