@@ -61,7 +61,7 @@ _ADDITION = ReasoningGymDomain(
         "allow_parentheses": False,
     },
     system_prompt=_ANSWER_PROMPT,
-    held_out_items=96,
+    held_out_items=800,
 )
 
 _TAGGED_NUMBER = RewardSpec(
@@ -84,17 +84,17 @@ TEACH_SMOLLM2_TO_ADD = Preset(
         domains=(_ADDITION,),
         reward=_TAGGED_NUMBER,
         stages=(
-            SftStage(steps=8, batch_size=8, optimiser=OptimiserSpec(learning_rate=1e-5)),
+            SftStage(steps=20, batch_size=8, optimiser=OptimiserSpec(learning_rate=1e-5)),
             RlStage(
-                steps=40,
-                prompts_per_step=8,
+                steps=50,
+                prompts_per_step=16,
                 group_size=8,
                 sampling=SamplingSpec(max_new_tokens=32),
-                optimiser=OptimiserSpec(learning_rate=1e-5),
+                optimiser=OptimiserSpec(learning_rate=8e-7, warmup_steps=5),
             ),
         ),
-        evaluation=EvaluationSpec(interval_steps=20, max_new_tokens=32),
-        checkpoint=CheckpointSpec(interval_steps=10),
+        evaluation=EvaluationSpec(interval_steps=25, max_new_tokens=32),
+        checkpoint=CheckpointSpec(interval_steps=25),
     ),
 )
 

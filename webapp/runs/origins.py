@@ -19,10 +19,9 @@ from training_core.contract.spec import RunSpec
 from webapp.accounts.models import User
 from webapp.datasets.models import DatasetVersion
 from webapp.datasets.services import find_version
-from webapp.runs import forks
 from webapp.runs.access import get_run_for_user
 from webapp.runs.models import Checkpoint, Run
-from webapp.runs.services import launch_run
+from webapp.runs.services import launch_run, restart_from
 
 LONGEST_NAME = 120
 
@@ -99,15 +98,14 @@ def find_origin(user: User | AnonymousUser, values: Mapping[str, str]) -> Origin
 def launch_from(origin: Origin, owner: User, spec: RunSpec, key: str) -> Run:
     """Launch a spec under its origin. Raises LaunchRefused. The same key gives the same run."""
     if origin.checkpoint is not None:
-        forks.refuse_bad_fork(origin.checkpoint, spec)
-    parent = origin.checkpoint.run if origin.checkpoint else origin.parent
+        return restart_from(origin.checkpoint, owner, spec, key or None)
+    parent = origin.parent
     return launch_run(
         owner=owner,
         spec=spec,
         preset=origin.preset.slug if origin.preset else parent.preset if parent else "",
         idempotency_key=key or None,
         parent=parent,
-        parent_checkpoint=origin.checkpoint,
     )
 
 

@@ -56,13 +56,16 @@ def launch_run(
         return Run.objects.exclude(idempotency_key="").get(owner=owner, idempotency_key=key)
 
 
-def restart_from(checkpoint: Checkpoint, owner: User, spec: RunSpec) -> Run:
+def restart_from(
+    checkpoint: Checkpoint, owner: User, spec: RunSpec, idempotency_key: str | None = None
+) -> Run:
     """A child run that goes on from a checkpoint's weights and optimiser state, at its step."""
     forks.refuse_bad_fork(checkpoint, spec)
     return launch_run(
         owner=owner,
         spec=spec,
         preset=checkpoint.run.preset,
+        idempotency_key=idempotency_key,
         parent=checkpoint.run,
         parent_checkpoint=checkpoint,
     )
