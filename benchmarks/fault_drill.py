@@ -29,6 +29,13 @@ from benchmarks.drill_compare import Difference, compare, newest_weights, read_a
 from benchmarks.drill_kills import Kill, Target
 from benchmarks.stack import Stack, running_stack
 from training_core.contract.presets import TINY_COPY
+from training_core.contract.rewards import (
+    CorrectnessReward,
+    LengthReward,
+    RewardSpec,
+    WeightedSumReward,
+    WeightedTerm,
+)
 from training_core.contract.spec import RunSpec
 from training_core.contract.stages import RlStage, SftStage
 from webapp.launcher import paths
@@ -54,17 +61,36 @@ ENGINE_FAULTS = {"valkey", "flush", "postgres"}
 
 
 def drill_spec(name: str) -> RunSpec:
-    """A tiny run with everything in it, on one thread."""
+    """A tiny run with everything in it, on one thread.
+
+    So few steps of warm-up teach no format; a reward for shorter replies gives each update a
+    gradient, without which equal weights would prove nothing.
+    """
     base = TINY_COPY.spec
     stages = tuple(
-        stage.model_copy(update={"steps": SFT_STEPS if isinstance(stage, SftStage) else RL_STEPS})
-        for stage in base.stages
+        stage.model_copy(
+            update={
+                "steps": SFT_STEPS if isinstance(stage, SftStage) else RL_STEPS,
+                "optimiser": stage.optimiser.model_copy(update={"learning_rate": rate}),
+            }
+        )
+        for stage, rate in zip(base.stages, (1e-3, 1e-5), strict=True)
         if isinstance(stage, SftStage | RlStage)
     )
     return base.model_copy(
         update={
             "name": name,
             "stages": stages,
+            "reward": RewardSpec(
+                root=WeightedSumReward(
+                    terms=(
+                        WeightedTerm(weight=1.0, node=CorrectnessReward()),
+                        WeightedTerm(
+                            weight=0.5, node=LengthReward(target_tokens=0, limit_tokens=32)
+                        ),
+                    )
+                )
+            ),
             "checkpoint": base.checkpoint.model_copy(update={"interval_steps": SAVE_EVERY}),
             "evaluation": base.evaluation.model_copy(update={"interval_steps": 15}),
             "resources": base.resources.model_copy(update={"threads": 1, "max_attempts": 20}),
@@ -191,6 +217,10 @@ def main() -> None:
         quiet = launch("undisturbed")
         wait_for(quiet, TERMINAL)
         wanted = read_all_series(quiet.pk)
+        idle = sum(norm == 0.0 for _, norm in wanted["grad_norm"])
+        print(f"{idle} of {len(wanted['grad_norm'])} updates without a gradient", flush=True)
+        if idle > RL_STEPS // 4:
+            raise SystemExit("Too few updates with a gradient: equal weights would prove little.")
         rows = [
             drill(stack, n, p) for n, p in enumerate(QUICK_PLAN if options.quick else FULL_PLAN)
         ]

@@ -90,7 +90,7 @@ TEACH_SMOLLM2_TO_ADD = Preset(
                 prompts_per_step=16,
                 group_size=8,
                 sampling=SamplingSpec(max_new_tokens=32),
-                optimiser=OptimiserSpec(learning_rate=8e-7, warmup_steps=5),
+                optimiser=OptimiserSpec(learning_rate=1e-6, warmup_steps=5),
             ),
         ),
         evaluation=EvaluationSpec(interval_steps=25, max_new_tokens=32),
