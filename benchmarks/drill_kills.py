@@ -2,8 +2,9 @@
 
 Called by `fault_drill.py`. A trainer is stopped with SIGSTOP as soon as its phase log says that it
 is where the kill is wanted; only if the log still ends there is it killed, else it goes on and the
-next chance is taken. The ingest transaction is held open by a lock of the drill's own, so that the
-worker is certain to be inside it.
+next chance is taken. A checkpoint's rename is proved by the files: all are there under the name
+that they are written under, the manifest too, and the checkpoint is not. The ingest transaction is
+held open by a lock of the drill's own, so that the worker is certain to be inside it.
 """
 
 from __future__ import annotations
@@ -70,6 +71,39 @@ def kill_trainer_inside(target: Target, attempt: int, phase: str, from_step: int
     raise SystemExit(f"no {phase} phase at step {from_step} within {WAIT_LIMIT_S} s")
 
 
+def kill_trainer_before_rename(target: Target, attempt: int, from_step: int) -> Kill | None:
+    """SIGKILL the trainer when a checkpoint is written, not renamed; None when it finished."""
+    pid = _trainer_pid(target.run_dir / "attempts" / str(attempt) / "events.jsonl")
+    deadline = time.monotonic() + WAIT_LIMIT_S
+    while time.monotonic() < deadline:
+        step = _step_before_rename(target.run_dir, pid)
+        if step is None or step < from_step:
+            if not psutil.pid_exists(pid):
+                return None
+            time.sleep(POLL_S / 2)
+            continue
+        try:
+            os.kill(pid, signal.SIGSTOP)
+            if _step_before_rename(target.run_dir, pid) == step:
+                os.kill(pid, signal.SIGKILL)
+                proof = f"step {step}: its manifest is written, its directory not renamed"
+                return Kill("checkpoint", step, proof)
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            continue
+    raise SystemExit(f"no checkpoint before its rename at step {from_step} in {WAIT_LIMIT_S} s")
+
+
+def _step_before_rename(run_dir: Path, pid: int) -> int | None:
+    """Step of the checkpoint that this trainer has written and not renamed, if there is one."""
+    folder = run_dir / "checkpoints"
+    for manifest in folder.glob(f".tmp-step-*-{pid}/manifest.json"):
+        name = manifest.parent.name.removeprefix(".tmp-").removesuffix(f"-{pid}")
+        if not (folder / name).exists():
+            return int(name.removeprefix("step-"))
+    return None
+
+
 def kill_worker_inside_ingest(target: Target) -> Kill:
     """SIGKILL the worker while it waits inside the ingest transaction for a lock of ours."""
     with psycopg.connect(target.database_url) as holder:
@@ -111,14 +145,12 @@ def _stop_and_kill(events: Path, pid: int, phase: str, from_step: int) -> Kill |
 def _is_inside(ending: list[dict[str, Any]], phase: str, from_step: int) -> bool:
     """Whether the log ends inside the wanted phase.
 
-    A checkpoint says `done = 1` after its files are on disk and just before the rename. An update
-    says 0 of 0 when it begins, and says it again when it ends without a group to learn from.
+    An update says 0 of 0 when it begins, and says it again when it ends without a group to learn
+    from.
     """
     last = ending[-1] if ending else {}
     if last.get("kind") != "phase" or last["phase"] != phase or last["step"] < from_step:
         return False
-    if phase == "checkpoint":
-        return bool(last["done"] == 1)
     if last["total"]:
         return bool(last["done"] < last["total"])
     before = ending[-2] if len(ending) > 1 else {}

@@ -169,6 +169,8 @@ def strike(stack: Stack, run: Any, kind: str, from_step: int) -> Kill | None:
         return drill_kills.kill_worker_inside_ingest(target)
     if kind == "worker":
         return drill_kills.kill_worker(target)
+    if kind == "checkpoint":
+        return drill_kills.kill_trainer_before_rename(target, run.attempt, from_step)
     return drill_kills.kill_trainer_inside(target, run.attempt, kind, from_step)
 
 
