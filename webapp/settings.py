@@ -149,7 +149,7 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "webapp.accounts.adapter.ClosedSignupAdapter"
 ACCOUNT_SESSION_REMEMBER = True
-EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"  # no mail: links go by hand
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -167,6 +167,8 @@ WHITENOISE_AUTOREFRESH = DEBUG
 UPLOADS_DIR.mkdir(parents=True, exist_ok=True)
 FILE_UPLOAD_TEMP_DIR = UPLOADS_DIR  # not /tmp, which may be small
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
+MOST_BODY_BYTES = 6_000_000
+MOST_UPLOAD_BYTES = 4_100_000_000  # a dataset file of 4 GB and the form around it
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000  # a launch form of a thousand domains
 
 SESSION_COOKIE_SECURE = USE_TLS
@@ -196,6 +198,13 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"secrets": {"()": "webapp.accounts.log_filter.HideSecrets"}},
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["secrets"],
+        }
+    },
     "root": {"handlers": ["console"], "level": os.environ.get("TEMPER_LOG_LEVEL", "INFO")},
 }

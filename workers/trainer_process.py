@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -22,12 +23,24 @@ from webapp.launcher.paths import REPOSITORY
 TRAINER_COMMAND = (sys.executable, "-m", "workers.trainer_main")
 MARK = "TEMPER_TRAINER_OF"
 """Environment variable by which a trainer's descendants are found, wherever they have hidden."""
-WITHHELD = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE")
-"""The trainer needs no database and no secrets."""
+WITHHELD = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"}
+"""The trainer needs no database."""
+SECRET_WORDS = {"PASSWORD", "PASSWD", "SECRET", "SECRETS", "TOKEN", "KEY", "KEYS", "CREDENTIALS"}
+"""A variable with one of these words in its name is not for the trainer, who runs model code."""
+HUB_SECRETS = {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}
+"""Except what opens the model that a run names."""
+FIRST_TO_GO = "700"
+"""Out of memory, the kernel should take a trainer, which resumes, before database or web."""
 FIXED_HASH_SEED = "0"
 """Some question generators walk through sets: their questions repeat only under a fixed seed."""
 CONSOLE_TAIL_BYTES = 4_000
 CONSOLE_TAIL_LINES = 20
+
+
+def is_withheld(name: str) -> bool:
+    """Whether a variable of the worker is kept from its trainers."""
+    is_secret = not SECRET_WORDS.isdisjoint(name.upper().split("_"))
+    return name in WITHHELD or (is_secret and name not in HUB_SECRETS)
 
 
 class TrainerProcess:
@@ -46,8 +59,9 @@ class TrainerProcess:
         self.mark = mark
         self.console = console
         console.parent.mkdir(parents=True, exist_ok=True)
-        environment = {k: v for k, v in os.environ.items() if k not in WITHHELD}
-        environment |= {
+        environment = {
+            name: value for name, value in os.environ.items() if not is_withheld(name)
+        } | {
             MARK: mark,
             "CUDA_VISIBLE_DEVICES": device,
             "TEMPER_MODELS_DIR": str(models_dir),
@@ -66,6 +80,8 @@ class TrainerProcess:
                 start_new_session=True,
             )
         self.pid = self._process.pid
+        with suppress(OSError):
+            Path(f"/proc/{self.pid}/oom_score_adj").write_text(FIRST_TO_GO)
 
     def is_running(self) -> bool:
         """Whether the process itself lives; it is looked at, not reaped."""

@@ -20,7 +20,7 @@ from workers.identity import WorkerProcess
 from workers.pulse import DEAF_AFTER_PULSES, PulseThread
 from workers.slots import Devices, visible_devices
 from workers.timers import Backoff, Every
-from workers.trainer_process import TrainerProcess
+from workers.trainer_process import FIRST_TO_GO, TrainerProcess
 
 GRACES = {
     "stop": Graces(10.0, 20.0),
@@ -168,10 +168,13 @@ def test_cuda_visible_devices_decides(
 
 
 def test_a_trainer_sees_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SECRET_KEY", "s3cret")
+    for name in ("SECRET_KEY", "AWS_SECRET_ACCESS_KEY", "PG_PASSWORD", "Github_Token"):
+        monkeypatch.setenv(name, "s3cret")
     monkeypatch.setenv("DATABASE_URL", "postgresql://u:p@h/d")
+    monkeypatch.setenv("HF_TOKEN", "for-the-hub")
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
     trainer = TrainerProcess(
-        ["/usr/bin/env"],
+        ["/bin/sh", "-c", "sleep 0.2; env; cat /proc/self/oom_score_adj"],
         mark="run:1",
         console=tmp_path / "console.log",
         device="3",
@@ -184,6 +187,9 @@ def test_a_trainer_sees_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "TEMPER_TRAINER_OF=run:1" in text
     assert "s3cret" not in text
     assert "DATABASE_URL" not in text
+    assert "HF_TOKEN=for-the-hub" in text
+    assert "TOKENIZERS_PARALLELISM=false" in text
+    assert text.splitlines()[-1] == FIRST_TO_GO
 
 
 def test_a_deaf_worker_ends_itself(engines: Engines, monkeypatch: pytest.MonkeyPatch) -> None:

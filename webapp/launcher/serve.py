@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import socket
 import sys
+import tempfile
 
 import uvicorn
+
+from webapp.settings import UPLOADS_DIR, env_bool
 
 OPEN_STREAMS_PATIENCE_S = 3
 
 
 def main(descriptor: int) -> None:
     """Serve until told to stop; event streams that are still open are cut soon after."""
+    tempfile.tempdir = str(UPLOADS_DIR)  # where Django keeps a body that is coming in
     config = uvicorn.Config(
         "webapp.asgi:application",
         lifespan="off",
         access_log=False,
+        proxy_headers=env_bool("TEMPER_TLS", default=False),
         timeout_graceful_shutdown=OPEN_STREAMS_PATIENCE_S,
     )
     with socket.socket(fileno=descriptor) as listening:

@@ -24,6 +24,7 @@ from webapp.launcher.instance_lock import instance_lock
 from webapp.launcher.leftovers import take_down_leftovers
 from webapp.launcher.logs import log_path, tail
 from webapp.launcher.paths import REPOSITORY, data_dir, uses_embedded_postgres, uses_embedded_valkey
+from webapp.launcher.privacy import make_private
 from webapp.launcher.process_tree import ProcessTree
 from webapp.launcher.servers import start_postgres, start_valkey
 from webapp.launcher.static_files import collect_static
@@ -57,6 +58,7 @@ class Up:
 
     def run(self) -> None:
         """Start, watch, stop. Returns when everything has ended."""
+        make_private(self.base)
         with instance_lock(self.base):
             tree = ProcessTree(self.base, self.console.say)
             with self._signals_handled(tree):

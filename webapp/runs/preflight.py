@@ -13,15 +13,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from training_core.contract.domains import DatasetDomain
+from training_core.contract.domains import DatasetDomain, ReasoningGymDomain
 from training_core.contract.field_errors import FieldError
 from training_core.contract.rewards import RewardSpec, iter_leaves
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
 from training_core.contract.stages import SftStage
-from training_core.domains.sources import validate_answers, validate_domain
 from training_core.rewards.gold import gold_faults
 from webapp.datasets.models import DatasetVersion
 from webapp.datasets.services import find_version, sample_answers
+from webapp.runs import probe
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[A-Za-z0-9][\w.\-]*")
 FEWEST_RECORDS = 2
@@ -71,12 +71,15 @@ def _model_errors(ref: str) -> Iterator[FieldError]:
 
 def _domain_errors(spec: RunSpec) -> Iterator[FieldError]:
     """Generators and their settings, dataset versions and their sizes."""
+    generated = [domain for domain in spec.domains if isinstance(domain, ReasoningGymDomain)]
+    probed = iter(probe.faults(generated, spec.reward))
     for index, domain in enumerate(spec.domains):
         at = f"domains.{index}"
         if isinstance(domain, DatasetDomain):
             yield from _dataset_errors(at, domain, spec.reward)
-        for error in validate_domain(domain) or validate_answers(domain, spec.reward):
-            yield FieldError(f"{at}.{error.path}" if error.path else at, error.message)
+        else:
+            for error in next(probed):
+                yield FieldError(f"{at}.{error.path}" if error.path else at, error.message)
 
 
 def _dataset_errors(at: str, domain: DatasetDomain, reward: RewardSpec) -> Iterator[FieldError]:

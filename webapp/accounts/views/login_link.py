@@ -15,10 +15,10 @@ from webapp.accounts.services import redeem_login_link
 
 @login_not_required
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def login_link(request: HttpRequest, token: str) -> HttpResponse:
     """GET shows one button; POST signs in and redirects to the runs."""
-    if request.method == "GET":
+    if request.method != "POST":
         return render(request, "account/login_link.html", {"token": token})
     user = redeem_login_link(token)
     if user is None:
