@@ -1,14 +1,14 @@
 """Who may see and who may change datasets: the only way in which a view gets one.
 
-Everybody who is signed in sees all datasets, as with runs; an import belongs to who uploaded it.
+Everybody who is signed in sees all datasets, as with runs. An import is only for who uploaded it
+and for staff, until it is a version of a dataset; for others it does not exist.
 """
 
 from __future__ import annotations
 
 from uuid import UUID
 
-from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404
 
 from webapp.accounts.models import User
@@ -39,23 +39,35 @@ def get_version(dataset: Dataset, number: int | None) -> DatasetVersion | None:
     return version
 
 
+def own_imports(user: User) -> QuerySet[DatasetImport]:
+    """Imports that the user may change: theirs, and all for staff."""
+    if not user.is_active:
+        return DatasetImport.objects.none()
+    return DatasetImport.objects.all() if user.is_staff else user.imports.all()
+
+
+def imports_for(user: User) -> QuerySet[DatasetImport]:
+    """Imports that the user may see: those that they may change, and those that are done."""
+    if user.is_staff or not user.is_active:
+        return own_imports(user)
+    return DatasetImport.objects.filter(Q(owner=user) | Q(state=DatasetImport.State.DONE))
+
+
 def get_import_for_user(user: User, pk: UUID) -> DatasetImport:
     """The import. Raises Http404."""
-    job = (
-        DatasetImport.objects.select_related("owner", "version__dataset").filter(pk=pk).first()
-        if user.is_active
-        else None
-    )
-    if job is None:
-        raise Http404("There is no such import.")
-    return job
+    return _get(imports_for(user), pk)
 
 
 def get_own_import(user: User, pk: UUID) -> DatasetImport:
-    """The import, to change it. Raises PermissionDenied when it is somebody else's."""
-    job = get_import_for_user(user, pk)
-    if job.owner_id != user.pk and not user.is_staff:
-        raise PermissionDenied(f"{job.owner} uploaded this file; only they or staff import it.")
+    """The import, to change it. Raises Http404."""
+    return _get(own_imports(user), pk)
+
+
+def _get(imports: QuerySet[DatasetImport], pk: UUID) -> DatasetImport:
+    """One of the imports. Raises Http404."""
+    job = imports.select_related("owner", "version__dataset").filter(pk=pk).first()
+    if job is None:
+        raise Http404("There is no such import.")
     return job
 
 

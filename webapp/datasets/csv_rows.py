@@ -11,23 +11,30 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
+from webapp.datasets.columns import check_columns
 from webapp.datasets.rows import MAX_LINE_BYTES, FileError, Row, RowError, read_lines, too_long
 
 csv.field_size_limit(MAX_LINE_BYTES)
 
 
 class _Lines:
-    """Decoded lines for `csv.reader`, which remembers how far the file is read."""
+    """Decoded lines for `csv.reader`, which remembers how far the file is read.
+
+    A row may span lines, but not more bytes than one line may have: else a file of quoted line
+    ends is one row, and all of it would be held in memory.
+    """
 
     def __init__(self, path: Path) -> None:
         self._lines = read_lines(path)
-        self.offset = 0
+        self.offset = self.row_start = 0
         self.cut = False
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
+        if self.offset - self.row_start > MAX_LINE_BYTES:
+            raise csv.Error("row larger than limit")
         line = next(self._lines)
         self.offset = line.offset
         if line.content is None:
@@ -42,15 +49,18 @@ def read_header(path: Path, delimiter: str) -> list[str]:
         header = next(csv.reader(_Lines(path), delimiter=delimiter, strict=True), [])
     except csv.Error as error:
         raise FileError(f"The header (row 1) cannot be read: {_explain(error)}") from error
-    names = [name.strip() for name in header]
-    for position, name in enumerate(names, start=1):
+    return check_columns(_names(header))
+
+
+def _names(header: list[str]) -> Iterator[str]:
+    """The header's cells as names, one after the other. Raises FileError."""
+    for position, cell in enumerate(header, start=1):
+        name = cell.strip()
         if not name:
             raise FileError(f"Column {position} has no name in the header (row 1).")
         if not _is_clean(name):
             raise FileError(f"The name of column {position} (row 1) is not valid UTF-8.")
-        if names.count(name) > 1:
-            raise FileError(f"Two columns are named {name!r} in the header (row 1).")
-    return names
+        yield name
 
 
 def read_csv(path: Path, columns: list[str], delimiter: str) -> Iterator[Row | RowError]:
@@ -60,6 +70,7 @@ def read_csv(path: Path, columns: list[str], delimiter: str) -> Iterator[Row | R
     number = 0
     while True:
         number += 1
+        lines.row_start = lines.offset
         try:
             cells = next(reader)
         except StopIteration:
@@ -98,6 +109,8 @@ def _explain(error: csv.Error) -> str:
         return "A quoted cell is never closed: a quotation mark is missing."
     if "expected after" in text:
         return 'A quotation mark stands inside a quoted cell; double it ("") or take it out.'
+    if "row larger" in text:
+        return f"The row is longer than {MAX_LINE_BYTES // (1024 * 1024)} MiB."
     if "field larger" in text:
         return f"A cell is longer than {MAX_LINE_BYTES // (1024 * 1024)} MiB."
     if "new-line character" in text:

@@ -130,7 +130,7 @@ class MappingForm:
             if isinstance(made, DatasetRecord):
                 self.previews.append(made)
             else:
-                self.row_errors.extend(made)
+                self.row_errors.extend(error.shortened() for error in made)
 
 
 def _stem(job: DatasetImport) -> str:

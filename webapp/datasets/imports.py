@@ -8,7 +8,9 @@ A version in the making is marked `building`; what a killed import left is remov
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,10 +25,11 @@ from webapp.datasets.layout import Layout, detect, read_rows
 from webapp.datasets.mapping import Mapping, make_record
 from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
 from webapp.datasets.models import DatasetRecord as RecordRow
-from webapp.datasets.rows import FileError, Row, RowError
+from webapp.datasets.rows import FileError, Row, RowError, cut_text
 from webapp.datasets.sides import FEWEST_PROMPTS, Sides
 from webapp.metrics import live
 
+logger = logging.getLogger(__name__)
 KEPT_ERRORS = 1000
 BATCH = 1000
 REPORT_EVERY_S = 0.5
@@ -63,6 +66,26 @@ def import_file(job: DatasetImport) -> None:
         _finish(job, State.REJECTED, str(error))
     except OSError as error:
         _finish(job, State.REJECTED, f"The uploaded file cannot be read: {error.strerror}.")
+    except Exception as error:
+        _log(job, error)
+        reject_import(
+            job,
+            f"The import failed for a reason of ours ({type(error).__name__}), so nothing was "
+            "imported. The worker's log has the details.",
+        )
+
+
+def reject_import(job: DatasetImport, message: str) -> None:
+    """Close an import that went wrong; what it found is dropped, for it may be what went wrong."""
+    job.errors, job.row_count, job.error_count, job.dataset = [], 0, 0, None
+    _finish(job, State.REJECTED, message)
+
+
+def _log(job: DatasetImport, error: Exception) -> None:
+    """The traceback without the values: a database's error may quote megabytes of the file."""
+    trace = "".join(traceback.format_tb(error.__traceback__))
+    words = cut_text(str(error))
+    logger.error("Import %s failed: %s: %s\n%s", job.pk, type(error).__name__, words, trace)
 
 
 def survey_file(job: DatasetImport, path: Path, layout: Layout, mapping: Mapping) -> Survey:
@@ -72,13 +95,13 @@ def survey_file(job: DatasetImport, path: Path, layout: Layout, mapping: Mapping
     for item in read_rows(path, layout):
         survey.rows += 1
         made = [item] if isinstance(item, RowError) else make_record(item, mapping)
-        if isinstance(item, Row):
-            report.at(item.offset)
+        report.at(item.offset if isinstance(item, Row) else report.offset)
         if isinstance(made, DatasetRecord):
             _count(survey, made)
         else:
             survey.error_count += 1
-            survey.errors.extend(made[: max(0, KEPT_ERRORS - len(survey.errors))])
+            kept = made[: max(0, KEPT_ERRORS - len(survey.errors))]
+            survey.errors.extend(error.shortened() for error in kept)
     survey.sides.settle()
     return survey
 
@@ -196,7 +219,7 @@ def _finish(job: DatasetImport, state: str, message: str) -> None:
     if state == State.REJECTED and job.version is not None:
         job.version.delete()
         job.version = None
-    job.state, job.message, job.finished_at = state, message, timezone.now()
+    job.state, job.message, job.finished_at = state, cut_text(message), timezone.now()
     job.done = job.total
     job.save()
     _publish(job)
@@ -208,9 +231,11 @@ class _Reporter:
     def __init__(self, job: DatasetImport, base: int) -> None:
         self.job, self.base = job, base
         self.next_at = 0.0
+        self.offset = 0
 
     def at(self, offset: int) -> None:
         """So many bytes of this reading are done."""
+        self.offset = offset
         now = time.monotonic()
         if now < self.next_at:
             return

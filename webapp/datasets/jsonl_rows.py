@@ -70,10 +70,18 @@ def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose keys differ."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        doubled = next(key for key in keys if keys.count(key) > 1)
-        raise _Refused("doubled_key", f"The key {doubled[:80]!r} stands twice.")
+        raise _Refused("doubled_key", f"The key {_doubled(pairs)[:80]!r} stands twice.")
     return found
+
+
+def _doubled(pairs: list[tuple[str, Any]]) -> str:
+    """The first key that stood before."""
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            return key
+        seen.add(key)
+    raise AssertionError("All keys differ.")
 
 
 def _no_constant(name: str) -> NoReturn:

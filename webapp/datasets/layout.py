@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from webapp.datasets.columns import check_columns
 from webapp.datasets.csv_rows import read_csv, read_header
 from webapp.datasets.jsonl_rows import read_jsonl
 from webapp.datasets.rows import UTF8_BOM, FileError, Row, RowError
@@ -108,16 +109,23 @@ def _guess_delimiter(start: bytes, file_name: str) -> str:
 
 def _json_columns(path: Path) -> list[str]:
     """Field names of the first rows, in the order in which they appear."""
-    found: dict[str, None] = {}
-    for row in islice(read_jsonl(path), SNIFF_ROWS):
-        if isinstance(row, Row):
-            found.update(dict.fromkeys(_names(row.values)))
+    found = check_columns(_first_names(path))
     if not found:
         raise FileError(
             f"None of the first {SNIFF_ROWS} lines is a JSON object with fields. Expected lines "
             'such as {"prompt": "2 + 2", "answer": "4"}, or a CSV file with a header.'
         )
-    return list(found)
+    return found
+
+
+def _first_names(path: Path) -> Iterator[str]:
+    """The different field names of the first rows, as they come."""
+    found: set[str] = set()
+    for row in islice(read_jsonl(path), SNIFF_ROWS):
+        for name in _names(row.values) if isinstance(row, Row) else ():
+            if name not in found:
+                found.add(name)
+                yield name
 
 
 def _names(values: dict[str, Any], prefix: str = "", depth: int = 0) -> Iterator[str]:

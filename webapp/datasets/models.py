@@ -114,6 +114,7 @@ class DatasetImport(models.Model):
     error_count = models.PositiveIntegerField(default=0)
     errors = models.JSONField(default=list)
     message = models.TextField(blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)  # workers that began it
     created_at = models.DateTimeField(auto_now_add=True)
     seen_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)

@@ -12,10 +12,14 @@ from typing import Any, NamedTuple
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
 UTF8_BOM = b"\xef\xbb\xbf"
+LONGEST_MESSAGE = 300
 
 
 class FileError(ValueError):
-    """The whole file cannot be read; the message says why and what to do."""
+    """The whole file cannot be read; the message says why and what to do, and is never long."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(cut_text(message))
 
 
 class Row(NamedTuple):
@@ -40,6 +44,10 @@ class RowError(NamedTuple):
     """Stable short name."""
     message: str
     """What is wrong, in a sentence."""
+
+    def shortened(self) -> RowError:
+        """The same without any long text: fit to be stored and shown."""
+        return self._replace(column=cut_text(self.column), message=cut_text(self.message))
 
 
 class NumberText(str):
@@ -85,6 +93,11 @@ def too_long(row: int) -> RowError:
     """The error of a line beyond the limit."""
     limit = MAX_LINE_BYTES // (1024 * 1024)
     return RowError(row, "", "line_too_long", f"The line is longer than {limit} MiB.")
+
+
+def cut_text(text: str) -> str:
+    """An error's text, which may quote the file, at a length that can be stored and shown."""
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"
 
 
 def text_fault(text: str) -> tuple[str, str] | None:

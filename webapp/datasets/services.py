@@ -23,11 +23,16 @@ from training_core.contract.domains import DatasetRecord
 from training_core.contract.rundir import fsync_directory
 from webapp.accounts.models import User
 from webapp.datasets import dispatch
-from webapp.datasets.imports import import_file, record_line
+from webapp.datasets.imports import import_file, record_line, reject_import
 from webapp.datasets.mapping import Mapping
 from webapp.datasets.models import DatasetImport, DatasetVersion
 
 SILENT_AFTER = timedelta(seconds=60)
+MOST_ATTEMPTS = 3
+KILLED = (
+    f"The worker that read the file was killed {MOST_ATTEMPTS} times, so nothing was imported. "
+    "The file may need more memory than there is: split it, or try again."
+)
 State = DatasetImport.State
 
 
@@ -79,6 +84,7 @@ def start_import(job: DatasetImport, name: str, mapping: Mapping, delimiter: str
         error_count=0,
         errors=[],
         message="",
+        attempts=0,
         finished_at=None,
     )
     if moved:
@@ -87,13 +93,20 @@ def start_import(job: DatasetImport, name: str, mapping: Mapping, delimiter: str
 
 
 def run_import(import_id: UUID) -> None:
-    """Do the import, in a worker. A second delivery of the same import does nothing."""
+    """Do the import, in a worker. A second delivery of the same import does nothing.
+
+    An import that nobody finished in `MOST_ATTEMPTS` tries is rejected: its file kills workers.
+    """
     silent = timezone.now() - SILENT_AFTER
     claimed = DatasetImport.objects.filter(
         Q(state=State.QUEUED) | Q(state=State.RUNNING, seen_at__lt=silent), pk=import_id
-    ).update(state=State.RUNNING, seen_at=timezone.now(), done=0)
-    if claimed:
-        job = DatasetImport.objects.select_related("owner", "version").get(pk=import_id)
+    ).update(state=State.RUNNING, seen_at=timezone.now(), done=0, attempts=F("attempts") + 1)
+    if not claimed:
+        return
+    job = DatasetImport.objects.select_related("owner", "version").get(pk=import_id)
+    if job.attempts > MOST_ATTEMPTS:
+        reject_import(job, KILLED)
+    else:
         import_file(job)
 
 

@@ -47,6 +47,7 @@ SERVER_SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_checkpoints": "off",
+    "log_min_error_statement": "panic",  # a statement may hold megabytes of somebody's file
     "max_parallel_workers_per_gather": "0",  # containers often have only 64 MB of /dev/shm
 }
 DISPOSABLE_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}

@@ -35,14 +35,14 @@ class Row(NamedTuple):
 
 def as_csv(query: CurveQuery, answer: CurveSet, runs: list[Run]) -> Iterator[str]:
     """Lines of a CSV file, the header first."""
-    names = {run.pk: (run.number, _cell(run.name)) for run in runs}
+    names = {run.pk: (run.number, plain_cell(run.name)) for run in runs}
     axis = [] if query.axis == "step" else [query.axis]
     head = ["run", "run_name", "metric", "step", "time", *axis, "value"]
     head += [f"smoothed_{query.weight:g}"] if query.weight else []
     yield _line(head)
     for curve in answer.curves:
         for row in _rows(curve):
-            cells: list[object] = [*names[curve.run_id], _cell(curve.key), row.step, row.time]
+            cells: list[object] = [*names[curve.run_id], plain_cell(curve.key), row.step, row.time]
             cells += [_number(row.x)] if axis else []
             cells += [_number(row.value)]
             cells += [_number(row.smoothed)] if query.weight else []
@@ -107,8 +107,8 @@ def _number(value: float | None) -> str:
     return repr(value) if np.isfinite(value) else kind_of(value)
 
 
-def _cell(text: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
+def plain_cell(text: str) -> str:
+    """Text that no spreadsheet takes for a formula; every CSV file of the program uses it."""
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 

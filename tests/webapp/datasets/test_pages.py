@@ -155,12 +155,6 @@ def test_addresses_that_mean_nothing(query: str, browser: Client, ada: User) -> 
     assert browser.get(address + query).status_code == 404
 
 
-def test_somebody_elses_import_is_seen_and_not_changed(browser: Client, bob: User) -> None:
-    job = services.store_upload(bob, "a.jsonl", [GOOD])
-    assert browser.get(reverse("datasets:import", args=[job.pk])).status_code == 200
-    assert choose(browser, job).status_code == 403
-
-
 def test_nobody_adds_versions_to_somebody_elses_dataset(browser: Client, bob: User) -> None:
     imported(bob, "Bobs")
     post_file(browser, GOOD)

@@ -14,6 +14,7 @@ from webapp.datasets.access import get_import_for_user, get_own_import, may_repl
 from webapp.datasets.forms import MappingForm
 from webapp.datasets.models import DatasetImport
 from webapp.datasets.services import start_import
+from webapp.metrics.export import plain_cell
 from webapp.ui.people import signed_in
 
 State = DatasetImport.State
@@ -58,5 +59,6 @@ def import_errors(request: HttpRequest, import_id: UUID) -> HttpResponse:
     writer = csv.writer(response)
     writer.writerow(["row", "column", "code", "message"])
     for error in job.errors:
-        writer.writerow([error["row"], error["column"], error["code"], error["message"]])
+        texts = (plain_cell(error[name]) for name in ("column", "code", "message"))
+        writer.writerow([error["row"], *texts])
     return response

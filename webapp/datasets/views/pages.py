@@ -9,7 +9,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from webapp.datasets.access import datasets_for, get_dataset_for_user, get_version
+from webapp.datasets.access import (
+    datasets_for,
+    get_dataset_for_user,
+    get_version,
+    imports_for,
+    own_imports,
+)
 from webapp.datasets.models import DatasetImport, DatasetVersion
 from webapp.ui.people import signed_in
 
@@ -20,10 +26,11 @@ SPLITS = ("train", "held_out")
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """Datasets with their newest version, and the imports that are not datasets yet."""
+    """Datasets with their newest version, and the user's imports that are not datasets yet."""
+    user = signed_in(request)
     ready = DatasetVersion.objects.filter(state=DatasetVersion.State.READY).order_by("-number")
     datasets = (
-        datasets_for(signed_in(request))
+        datasets_for(user)
         .select_related("owner")
         .annotate(version_count=Count("versions", filter=Q(versions__state="ready")))
         .filter(version_count__gt=0)
@@ -31,7 +38,8 @@ def index(request: HttpRequest) -> HttpResponse:
         .order_by("-created_at")[:LISTED]
     )
     waiting = (
-        DatasetImport.objects.exclude(state=DatasetImport.State.DONE)
+        own_imports(user)
+        .exclude(state=DatasetImport.State.DONE)
         .select_related("owner")
         .order_by("-created_at")[:20]
     )
@@ -41,7 +49,8 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_safe
 def detail(request: HttpRequest, pk: int) -> HttpResponse:
     """One version: records page by page, its sides, its imports."""
-    dataset = get_dataset_for_user(signed_in(request), pk)
+    user = signed_in(request)
+    dataset = get_dataset_for_user(user, pk)
     version = get_version(dataset, _number(request, "version"))
     split = request.GET.get("split", "")
     words = request.GET.get("q", "").strip()[:200].replace("\0", "")
@@ -54,11 +63,12 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
         if words:
             found = found.filter(payload__icontains=words)
         records = list(found[: PAGE_SIZE + 1])
+    imports = imports_for(user).filter(dataset=dataset).select_related("owner", "version")
     context = {
         "dataset": dataset,
         "version": version,
         "versions": dataset.versions.filter(state="ready").order_by("-number"),
-        "imports": dataset.imports.select_related("owner", "version").order_by("-created_at")[:20],
+        "imports": imports.order_by("-created_at")[:20],
         "records": records[:PAGE_SIZE],
         "next_from": records[PAGE_SIZE].index if len(records) > PAGE_SIZE else None,
         "start": start,
