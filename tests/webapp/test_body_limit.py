@@ -12,6 +12,7 @@ from django.test import Client
 
 from webapp.accounts.models import User
 from webapp.accounts.sessions import is_signed_in
+from webapp.asgi import application
 from webapp.body_limit import BodyLimit, Larger
 
 MOST, MOST_OF_A_MEMBER = 100, 1000
@@ -98,7 +99,5 @@ def test_a_session_tells_who_is_signed_in(browser: Client, ada: User) -> None:
 
 def test_the_served_application_is_the_limited_one() -> None:
     """The form of a dataset file may be large, nothing else may."""
-    from webapp.asgi import application
-
     assert isinstance(application, BodyLimit)
     assert set(application._larger) == {"/datasets/upload/"}

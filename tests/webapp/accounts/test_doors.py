@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
@@ -56,8 +57,5 @@ def test_secrets_stay_out_of_logs(line: str) -> None:
         assert "/accounts/link/…" in record.getMessage()
 
 
-def test_the_log_handler_hides_them(client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    """Every handler of the settings carries the filter."""
-    from django.conf import settings
-
+def test_every_handler_hides_them() -> None:
     assert all("secrets" in handler["filters"] for handler in settings.LOGGING["handlers"].values())
