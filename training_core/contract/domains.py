@@ -63,7 +63,7 @@ class ReasoningGymDomain(StrictModel):
     """Name of the domain: lower-case words joined by `/`, such as `math/add`."""
     generator: str = Field(min_length=1, max_length=80)
     """Name of the reasoning-gym generator, such as `basic_arithmetic`."""
-    params: dict[str, GeneratorValue] = Field(default_factory=dict)
+    params: dict[str, GeneratorValue] = Field(default_factory=dict, max_length=100)
     """Settings of the generator, such as `min_digits: 1`; unknown names are refused."""
     system_prompt: str = Field(default="", max_length=20_000)
     """System turn put before each prompt; empty for none."""

@@ -5,11 +5,18 @@ from __future__ import annotations
 import difflib
 import re
 import reprlib
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
 from training_core.contract.spec import RunSpec
+
+MOST_ERRORS = 200
+"""More are read by nobody, and a page of a hundred thousand helps nobody."""
+LONGEST_TYPO = 60
 
 
 class FieldError(NamedTuple):
@@ -28,14 +35,19 @@ def field_errors(error: ValidationError) -> list[FieldError]:
     only follows from a bad item is dropped.
     """
     found = [(_path(item), item) for item in error.errors(include_url=False)]
-    paths = [path for path, _ in found]
-    return [
+    above = {place for path, _ in found for place in _places_above(path)}
+    sentences = (
         _located(path, _sentence(item))
         for path, item in found
-        if not (
-            item["type"] == "too_short" and any(other.startswith(f"{path}.") for other in paths)
-        )
-    ]
+        if not (item["type"] == "too_short" and path in above)
+    )
+    return list(islice(sentences, MOST_ERRORS))
+
+
+def _places_above(path: str) -> Iterator[str]:
+    """`a.b` and `a` for `a.b.c`."""
+    while path := path.rpartition(".")[0]:
+        yield path
 
 
 _LOCATED = re.compile(r"([A-Za-z][a-z0-9_]*(?:\.[a-z0-9_]+)*): (.+)", re.DOTALL)
@@ -127,7 +139,9 @@ def _plain(value: object) -> object:
     """A bound as people write it: 1,000,000 instead of 1e+06."""
     if not isinstance(value, int | float):
         return value
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.0f}" if value.is_integer() else f"{value:g}"
 
 
 def _shown(value: object) -> str:
@@ -144,9 +158,18 @@ def _capital(text: str) -> str:
 
 def _nearest(item: Any) -> str:
     """A guess at the field that was meant."""
-    names = {name for model in _models(RunSpec, set()) for name in model.model_fields}
-    close = difflib.get_close_matches(str(item["loc"][-1]), sorted(names), n=1, cutoff=0.75)
+    name = str(item["loc"][-1])
+    if len(name) > LONGEST_TYPO:
+        return ""
+    close = difflib.get_close_matches(name, _field_names(), n=1, cutoff=0.75)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+@cache
+def _field_names() -> tuple[str, ...]:
+    """Every field of every part of a spec."""
+    names = {name for model in _models(RunSpec, set()) for name in model.model_fields}
+    return tuple(sorted(names))
 
 
 def _models(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseModel]]:

@@ -6,6 +6,7 @@ for each leaf type here. A leaf that fails is *unscored*, never 0.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
@@ -119,8 +120,8 @@ class RewardSpec(StrictModel):
     @model_validator(mode="after")
     def check_names(self) -> Self:
         """Metrics and tables are keyed by name, so two leaves must not share one."""
-        names = [leaf.name for leaf in iter_leaves(self.root)]
-        doubled = sorted({name for name in names if names.count(name) > 1})
+        counts = Counter(leaf.name for leaf in iter_leaves(self.root))
+        doubled = sorted(name for name, count in counts.items() if count > 1)
         if doubled:
             raise ValueError(f"two rewards are named {', '.join(doubled)}; give each its own name")
         return self

@@ -64,7 +64,7 @@ class BudgetSpec(StrictModel):
 
     max_minutes: float | None = Field(default=None, gt=0, le=1_000_000)
     """Training time in minutes over all attempts; null for no limit."""
-    max_tokens: int | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, gt=0, le=10**15)
     """Completion tokens sampled in training; null for no limit."""
 
 

@@ -7,13 +7,18 @@ words, a doubled key is an error and no tag can build an object.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from training_core.contract.spec import RunSpec
 
-MAX_YAML_CHARS = 1_000_000
+MAX_YAML_CHARS = 400_000
+"""PyYAML takes seconds for these; a spec of a thousand domains, written out, has 325,000."""
+MAX_NESTING = 64
+"""Mappings and lists inside each other; the deepest spec that is valid has 27."""
+MAX_KEY_CHARS = 200
+"""Far beyond any field or setting; paths are made of keys, again and again."""
 MAX_DIGITS = 1_000
 
 
@@ -26,22 +31,33 @@ class StrictLoader(yaml.SafeLoader):
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 
+    depth = 0
+    """Collections that are being composed."""
+
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Refuse aliases: a spec has no use for them and they can explode."""
+        """Refuse aliases, which can explode, and a depth that would exhaust the stack."""
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # stubs
         if self.check_event(yaml.events.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # stubs
             raise YamlError(f"line {mark.line + 1}: aliases are not allowed")
-        return super().compose_node(parent, index)
+        if self.depth > MAX_NESTING:
+            raise YamlError(
+                f"line {mark.line + 1}: the text is nested too deeply, more than {MAX_NESTING} deep"
+            )
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Refuse a key that stands twice."""
+        """Refuse a key that stands twice, or is no name."""
         seen: set[str] = set()
         for key_node, _ in node.value:
             key = str(key_node.value)
+            line = key_node.start_mark.line + 1
+            if len(key) > MAX_KEY_CHARS:
+                raise YamlError(f"line {line}: the key is longer than {MAX_KEY_CHARS} characters")
             if key in seen:
-                raise YamlError(
-                    f"line {key_node.start_mark.line + 1}: the key {key!r} stands twice"
-                )
+                raise YamlError(f"line {line}: the key {key!r} stands twice")
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
 
@@ -101,12 +117,27 @@ def _represent_text(dumper: StrictDumper, text: str) -> yaml.ScalarNode:
 StrictDumper.add_representer(str, _represent_text)
 
 
+class ParsedYaml(NamedTuple):
+    """A text that was read once: what it says, and where each part of it stands."""
+
+    document: dict[str, Any]
+    node: yaml.Node
+    """The mapping as PyYAML composed it, with line marks."""
+
+
 def parse_yaml(text: str) -> dict[str, Any]:
     """Read a YAML mapping. Raises YamlError with the line."""
+    return parse_yaml_with_marks(text).document
+
+
+def parse_yaml_with_marks(text: str) -> ParsedYaml:
+    """Read a YAML mapping, and keep where its parts stand. Raises YamlError with the line."""
     if len(text) > MAX_YAML_CHARS:
         raise YamlError(f"the text is longer than {MAX_YAML_CHARS:,} characters")
     try:
-        document = yaml.load(text, Loader=StrictLoader)
+        loader = StrictLoader(text)
+        node = loader.get_single_node()
+        document = loader.construct_document(node) if node is not None else None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark else ""
@@ -115,9 +146,9 @@ def parse_yaml(text: str) -> dict[str, Any]:
         raise YamlError(f"not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
         raise YamlError("the text is nested too deeply") from error
-    if not isinstance(document, dict):
+    if node is None or not isinstance(document, dict):
         raise YamlError("expected a mapping of fields, such as `name: my run`")
-    return document
+    return ParsedYaml(document, node)
 
 
 def dump_yaml(document: dict[str, Any], *, flow: bool = False) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from training_core.contract.domains import GeneratorValue
 from training_core.contract.field_errors import FieldError
 
 RESERVED = frozenset({"seed", "size"})
+MOST = sys.float_info.max
 
 
 class ParamsRefused(ValueError):
@@ -98,12 +100,20 @@ def _coerce_scalar(value: GeneratorValue, hint: Any) -> Any:
     if hint not in wanted:
         raise TypeError("Cannot be set here: the generator wants a structure of its own.")
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        return _as_float(value)
     if hint is int and isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
         raise TypeError(f"Must be {wanted[hint]}; got {value!r}.")
     return value
+
+
+def _as_float(value: int) -> float:
+    """A whole number where a number is wanted. Raises TypeError when it is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise TypeError(f"Must be a number between -{MOST:g} and {MOST:g}.") from None
 
 
 def _check_ranges(config: Any, values: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ within seconds and says what to do.
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,28 +56,35 @@ def load_model(ref: str, *, models_dir: Path) -> LoadedModel:
     if ref == BUILTIN_MODEL:
         return load_directory(prepare_builtin(models_dir))
     if is_path(ref):
-        return load_directory(Path(ref).expanduser())
+        return load_directory(Path(ref))
     return _from_pretrained(ref, local=False)
 
 
 def is_path(ref: str) -> bool:
     """Whether a reference means a directory rather than a hub id."""
-    return ref.startswith(("/", ".", "~")) or ref.count("/") > 1 or Path(ref).is_dir()
+    return ref.startswith(("/", ".", "~")) or ref.count("/") > 1 or _holds_config(Path(ref))
 
 
 def load_directory(path: Path) -> LoadedModel:
-    """Load from a local directory, never touching the network."""
-    if not path.is_dir():
+    """Load from a local directory, never touching the network.
+
+    One sentence for whatever keeps it away: the reader may not know this machine's disk.
+    """
+    if not _holds_config(path):
         raise BadModel(
-            f"There is no model directory {path}.",
-            "Check the path; it must exist on the worker that trains.",
+            f"{path} holds no config.json that can be read, so it is no model directory.",
+            "Point to a directory written by save_pretrained, with config, weights and tokenizer; "
+            "it must be on the worker that trains.",
         )
-    if not (path / "config.json").is_file():
-        raise BadModel(
-            f"{path} holds no config.json, so it is no transformers model.",
-            "Point to a directory written by save_pretrained, with config, weights and tokenizer.",
-        )
-    return _from_pretrained(str(path), local=True)
+    return _from_pretrained(str(path.expanduser()), local=True)
+
+
+def _holds_config(path: Path) -> bool:
+    """Whether it is the directory of a model."""
+    try:
+        return (path.expanduser() / "config.json").is_file()
+    except (OSError, RuntimeError, ValueError):  # no permission, too long, no such user, a NUL
+        return False
 
 
 def make_policy(ref: str, loaded: LoadedModel, *, device: torch.device) -> Policy:
@@ -158,11 +166,23 @@ def _explain(ref: str, error: Exception) -> BadModel:
     for kind, message, advice in _REASONS:
         if any(isinstance(item, kind) for item in chain):
             return BadModel(message.format(ref=ref), advice)
+    if any(_is_about_a_pickle(item) for item in chain):
+        return BadModel(
+            f"{ref} keeps its weights in a PyTorch pickle file that cannot be loaded safely.",
+            "Convert the weights to safetensors.",
+        )
     first_line = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
     return BadModel(
         f"{ref} could not be loaded: {first_line}",
         "Check that it is a causal language model in transformers' format, with its tokenizer.",
     )
+
+
+def _is_about_a_pickle(error: BaseException) -> bool:
+    """Whether torch or transformers refused a pickle; what they advise then is not safe."""
+    text = str(error).lower()
+    words = ("weights_only", "weights only", "torch.load", "pickle", "pytorch checkpoint")
+    return isinstance(error, pickle.UnpicklingError) or any(word in text for word in words)
 
 
 _REASONS: tuple[tuple[type[BaseException], str, str], ...] = (

@@ -6,6 +6,7 @@ Used by the curves endpoint and its exports. What is wrong is said at the parame
 from __future__ import annotations
 
 import math
+import re
 from uuid import UUID
 
 from django.http import QueryDict
@@ -17,6 +18,7 @@ from webapp.metrics.smoothing import MAX_WEIGHT
 MAX_RUNS = 100
 MAX_KEYS = 200
 MAX_CURVES = 2000
+MAX_KEY_CHARS = 255
 BUDGETS = (4, 20_000)
 DEFAULT_BUDGET = 1500
 
@@ -33,7 +35,7 @@ class BadParameter(ValueError):
 def parse_query(params: QueryDict) -> CurveQuery:
     """The query that a request's parameters ask for. Raises BadParameter."""
     run_ids = tuple(dict.fromkeys(_uuid(text) for text in params.getlist("run")))
-    keys = tuple(dict.fromkeys(params.getlist("key")))
+    keys = tuple(dict.fromkeys(_key(text) for text in params.getlist("key")))
     _check_counts(len(run_ids), len(keys))
     axis = next((kind for kind in AXIS_KINDS if kind == params.get("x", "step")), None)
     if axis is None:
@@ -75,6 +77,13 @@ def _uuid(text: str) -> UUID:
         raise BadParameter("run", f"{text!r} is not the id of a run") from None
 
 
+def _key(text: str) -> str:
+    """The name of a metric; PostgreSQL takes no NUL, and no name is so long."""
+    if len(text) > MAX_KEY_CHARS or "\0" in text:
+        raise BadParameter("key", f"{text[:40]!r} is not the name of a metric")
+    return text
+
+
 def _number(params: QueryDict, name: str) -> float | None:
     """A finite number, or None where the parameter is missing or empty."""
     text = params.get(name, "")
@@ -93,7 +102,7 @@ def _budget(text: str) -> int:
     low, high = BUDGETS
     if text == "":
         return DEFAULT_BUDGET
-    if not text.isascii() or not text.isdecimal() or not low <= int(text[:9]) <= high:
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
         raise BadParameter("budget", f"must be a whole number from {low} to {high}")
     return int(text)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from django.conf import settings
 
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
+from webapp.runs.model_paths import find_model_directory
 
 CHECKPOINT_BYTES_PER_PARAMETER = 12
 BUILTIN_PARAMETERS = {BUILTIN_MODEL: 134_515_008, TINY_MODEL: 1_500_000}
@@ -51,10 +52,14 @@ def parameters_of(ref: str) -> int:
     """Parameters of a model: known, told by the size of its files, or a guess."""
     if ref in BUILTIN_PARAMETERS:
         return BUILTIN_PARAMETERS[ref]
-    files = list(Path(ref).glob("*.safetensors")) if Path(ref).is_dir() else []
-    if not files:
-        return UNKNOWN_MODEL_PARAMETERS
-    return sum(file.stat().st_size for file in files) // BYTES_PER_STORED_PARAMETER
+    directory = find_model_directory(ref)
+    try:
+        size = (
+            sum(file.stat().st_size for file in directory.glob("*.safetensors")) if directory else 0
+        )
+    except OSError:
+        size = 0
+    return size // BYTES_PER_STORED_PARAMETER or UNKNOWN_MODEL_PARAMETERS
 
 
 def _used_by(directory: Path | None) -> int:

@@ -16,6 +16,7 @@ from django.contrib.auth.models import AnonymousUser
 
 from training_core.contract.field_errors import FieldError
 from training_core.contract.spec import RunSpec
+from training_core.contract.yaml_text import ParsedYaml
 from webapp.accounts.models import User
 from webapp.runs.forecast import Forecast, Queue, forecast, queue_now
 from webapp.runs.forms import (
@@ -29,6 +30,7 @@ from webapp.runs.forms import (
 )
 from webapp.runs.origins import Origin, find_origin, new_key
 from webapp.runs.refusals import LaunchRefused
+from webapp.runs.services import KEY_FORM
 from webapp.runs.spec_diff import Change, diff_documents
 from webapp.ui.schema_form.build import BuiltForm
 
@@ -57,6 +59,8 @@ class Editor:
     was_submitted: bool = False
     posted: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What the browser sent."""
+    parsed: ParsedYaml | None = field(default=None, repr=False)
+    """What the YAML text says and where, when it is YAML."""
 
     @classmethod
     def opening(cls, origin: Origin) -> Editor:
@@ -67,12 +71,13 @@ class Editor:
     def from_post(cls, user: User | AnonymousUser, posted: Mapping[str, str]) -> Editor:
         """The page as a browser sent it."""
         origin = find_origin(user, posted)
-        editor = cls(origin, key=posted.get("idempotency_key", "")[:64], was_submitted=True)
+        editor = cls(origin, key=posted.get("idempotency_key", ""), was_submitted=True)
         base = origin.document()
         if posted.get("mode") == "yaml":
             editor.mode, editor.text = "yaml", posted.get("yaml", "").replace("\r\n", "\n")
-            document, editor.syntax_fault = read_yaml(editor.text)
-            editor.form = LaunchForm(document, base) if document is not None else None
+            editor.parsed, editor.syntax_fault = read_yaml(editor.text)
+            if editor.parsed is not None:
+                editor.form = LaunchForm(editor.parsed.document, base)
         else:
             editor.form = LaunchForm.from_post(posted, base)
         editor.posted = posted
@@ -95,8 +100,9 @@ class Editor:
         if action == "show:yaml":
             if self.mode == "form" and self.form is not None:
                 self.text = self.form.yaml()
+                self.parsed, _ = read_yaml(self.text)
             self.mode = "yaml"
-        elif self.form is not None and fits_the_form(self.form.document):
+        elif self.form is not None and self.form.is_legible and fits_the_form(self.form.document):
             self.mode = "form"
         else:
             self.refusal = "The form cannot show this text yet; mend what is listed below."
@@ -110,6 +116,8 @@ class Editor:
     def refuse(self, refusal: LaunchRefused) -> None:
         """Show why the launch itself said no."""
         self.extra_errors = refusal.errors
+        if not KEY_FORM.fullmatch(self.key):
+            self.key = new_key()
         if not refusal.errors:
             self.refusal = refusal.message
 
@@ -125,7 +133,8 @@ class Editor:
         """The same with the lines of the YAML text."""
         if self.form is None:
             return [YamlFault("", self.syntax_fault, None)]
-        return at_lines(self.text, self.errors)
+        node = self.parsed.node if self.parsed is not None else None
+        return at_lines(node, self.errors)
 
     @cached_property
     def built(self) -> BuiltForm | None:

@@ -6,21 +6,33 @@ later, the API all become one and get the same errors at the same paths.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
+import yaml
 from pydantic import ValidationError
 
 from training_core.contract.field_errors import FieldError, field_errors
 from training_core.contract.spec import RunSpec
-from training_core.contract.yaml_text import YamlError, dump_yaml, parse_yaml, spec_to_yaml
+from training_core.contract.yaml_text import (
+    ParsedYaml,
+    YamlError,
+    dump_yaml,
+    parse_yaml_with_marks,
+    spec_to_yaml,
+)
 from webapp.runs import preflight
 from webapp.runs.form_look import SECTIONS, Section, launch_look
-from webapp.runs.yaml_lines import line_of_paths
+from webapp.runs.yaml_lines import find_line
 from webapp.ui.schema_form.build import BuiltForm, build_form
 from webapp.ui.schema_form.nodes import FieldNode, Node, walk
 from webapp.ui.schema_form.read import change_structure, read_document
+
+MOST_FAULTS = 100
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class Checked(NamedTuple):
@@ -53,9 +65,13 @@ class LaunchForm:
     base: Mapping[str, Any] | None = None
     """What changes are counted against: preset, parent, or nothing."""
     checked: Checked = field(init=False)
+    is_legible: bool = field(init=False)
+    """Whether a page can show the document as it is."""
 
     def __post_init__(self) -> None:
         self.checked = check_document(self.document)
+        given, self.document = self.document, legible(self.document)
+        self.is_legible = given == self.document
 
     @classmethod
     def from_post(cls, posted: Mapping[str, str], base: Mapping[str, Any] | None) -> LaunchForm:
@@ -95,7 +111,7 @@ def sections_of(form: BuiltForm) -> list[ShownSection]:
 
 def check_document(document: Mapping[str, Any]) -> Checked:
     """Validate a document: text that cannot be stored, the contract, then the world."""
-    if faults := list(_unstorable(document, "")):
+    if faults := list(islice(_unstorable(document), MOST_FAULTS)):
         return Checked(None, faults)
     try:
         spec = RunSpec.model_validate(document)
@@ -104,19 +120,21 @@ def check_document(document: Mapping[str, Any]) -> Checked:
     return Checked(spec, preflight.check(spec))
 
 
-def read_yaml(text: str) -> tuple[dict[str, Any] | None, str]:
-    """(document, fault) of a YAML text; no document, and why, when it is not YAML."""
+def read_yaml(text: str) -> tuple[ParsedYaml | None, str]:
+    """(what it says, fault) of a YAML text; nothing, and why, when it is not YAML."""
     try:
-        return parse_yaml(text), ""
+        return parse_yaml_with_marks(text), ""
     except YamlError as error:
         words = str(error).rstrip(".")
         return None, f"{words[:1].upper()}{words[1:]}."
 
 
-def at_lines(text: str, errors: Sequence[FieldError]) -> list[YamlFault]:
-    """Errors with the lines of a YAML text that they belong to."""
-    lines = line_of_paths(text)
-    return [YamlFault(e.path, e.message, _line(lines, e.path)) for e in errors]
+def at_lines(node: yaml.Node | None, errors: Sequence[FieldError]) -> list[YamlFault]:
+    """Errors with the lines of the YAML text that they belong to."""
+    return [
+        YamlFault(e.path, e.message, find_line(node, e.path) if node is not None else None)
+        for e in errors
+    ]
 
 
 def fits_the_form(document: dict[str, Any]) -> bool:
@@ -147,25 +165,38 @@ def _same_keys(given: Any, kept: Any) -> bool:
     return not isinstance(kept, dict)
 
 
-def _line(lines: Mapping[str, int], path: str) -> int | None:
-    """The line of a path or of the nearest place above it."""
-    while path and path not in lines:
-        path = path.rpartition(".")[0]
-    return lines.get(path)
+def _unstorable(value: Any) -> Iterator[FieldError]:
+    """Texts with NUL or half a surrogate pair: neither PostgreSQL nor a file can hold them.
 
-
-def _unstorable(value: Any, path: str) -> Iterator[FieldError]:
-    """Texts with NUL or half a surrogate pair: neither PostgreSQL nor a file can hold them."""
+    Paths are put together for faults alone: those of all values would be long work.
+    """
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _unstorable(item, f"{path}.{key}" if path else str(key))
+            if isinstance(key, str):
+                yield from _unstorable(key)
+            yield from _below(legible(str(key)), item)
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            yield from _unstorable(item, f"{path}.{index}")
+            yield from _below(str(index), item)
     elif isinstance(value, str):
         if "\0" in value:
-            yield FieldError(path, "The text holds a NUL character; take it out.")
-        elif not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
-            yield FieldError(
-                path, "The text holds half of a surrogate pair, which is no character."
-            )
+            yield FieldError("", "The text holds a NUL character; take it out.")
+        elif legible(value) != value:
+            yield FieldError("", "The text holds half of a surrogate pair, which is no character.")
+
+
+def _below(part: str, value: Any) -> Iterator[FieldError]:
+    """The faults of a value, at paths that begin with `part`."""
+    for path, message in _unstorable(value):
+        yield FieldError(f"{part}.{path}" if path else part, message)
+
+
+def legible(value: Any) -> Any:
+    """The same with a sign in place of each half surrogate pair, which no page could show."""
+    if isinstance(value, str):
+        return value if value.isascii() else _HALF_PAIR.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {legible(key): legible(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [legible(item) for item in value]
+    return value

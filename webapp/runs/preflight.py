@@ -8,10 +8,8 @@ phase, with a sentence.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from training_core.contract.domains import DatasetDomain, ReasoningGymDomain
 from training_core.contract.field_errors import FieldError
@@ -22,8 +20,10 @@ from training_core.rewards.gold import gold_faults
 from webapp.datasets.models import DatasetVersion
 from webapp.datasets.services import find_version, sample_answers
 from webapp.runs import probe
+from webapp.runs.model_paths import is_path, problem_with_path
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[A-Za-z0-9][\w.\-]*")
+LONGEST_HUB_ID = 96
 FEWEST_RECORDS = 2
 SAMPLED_ANSWERS = 200
 
@@ -53,20 +53,17 @@ def _model_errors(ref: str) -> Iterator[FieldError]:
     """A model that is neither built in, nor on disk, nor spelled like a hub id."""
     if ref in {BUILTIN_MODEL, TINY_MODEL}:
         return
-    if ref.startswith(("/", ".", "~")):
-        path = Path(ref).expanduser()
-        if not path.is_dir():
-            yield FieldError("model.ref", f"There is no directory {path} on this machine.")
-        elif not (path / "config.json").is_file():
-            yield FieldError("model.ref", f"{path} holds no config.json, so it is no model.")
-        elif not os.access(path / "config.json", os.R_OK):
-            yield FieldError("model.ref", f"{path / 'config.json'} cannot be read by this user.")
+    if is_path(ref):
+        if problem := problem_with_path(ref):
+            yield FieldError("model.ref", problem)
     elif not HUB_ID.fullmatch(ref):
         yield FieldError(
             "model.ref",
             f"{ref!r} is no model: use {BUILTIN_MODEL}, {TINY_MODEL}, a hub id such as org/name, "
             "or a path that begins with / or ./.",
         )
+    elif len(ref) > LONGEST_HUB_ID:
+        yield FieldError("model.ref", f"A hub id has at most {LONGEST_HUB_ID} characters.")
 
 
 def _domain_errors(spec: RunSpec) -> Iterator[FieldError]:

@@ -8,6 +8,7 @@ people.
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 from pathlib import Path
 from uuid import uuid4
@@ -30,6 +31,7 @@ from webapp.runs.refusals import ControlRefused, LaunchRefused
 from webapp.runs.status import Actor, RunState
 
 logger = logging.getLogger(__name__)
+KEY_FORM = re.compile(r"[0-9a-zA-Z-]{0,64}")
 
 
 def launch_run(
@@ -42,7 +44,7 @@ def launch_run(
     parent_checkpoint: Checkpoint | None = None,
 ) -> Run:
     """Queue a run. The same key of the same owner gives the same run. Raises LaunchRefused."""
-    key = idempotency_key or ""
+    key = _clean_key(idempotency_key or "")
     if key and (known := Run.objects.filter(owner=owner, idempotency_key=key).first()):
         return known
     _refuse_bad_spec(spec)
@@ -152,6 +154,16 @@ def delete_run(run: Run, actor: User) -> None:
     transaction.on_commit(lambda: _remove_directory(directory), robust=True)
 
 
+def _clean_key(key: str) -> str:
+    """The key that makes a double click one run. Raises LaunchRefused for what is none."""
+    if not KEY_FORM.fullmatch(key):
+        raise LaunchRefused(
+            "The form's idempotency_key must be at most 64 letters, digits and hyphens; "
+            "the page has a new one now, so launch again."
+        )
+    return key
+
+
 def _refuse_bad_spec(spec: RunSpec) -> None:
     """Raise LaunchRefused when the spec cannot run here."""
     if errors := preflight.check(spec):
@@ -170,6 +182,7 @@ def _create_run(
     parent_checkpoint: Checkpoint | None,
 ) -> Run:
     """The row in state queued, its event, its directory where it starts from a checkpoint."""
+    _hold_parent(parent)
     spec = preflight.fill_content_hashes(spec)
     run = Run.objects.create(
         number=RunCounter.take_next(),
@@ -189,6 +202,18 @@ def _create_run(
     _move(run, RunState.QUEUED, owner, "launched", f"Launched by {owner}.")
     dispatch_run_on_commit(run.pk)
     return run
+
+
+def _hold_parent(parent: Run | None) -> None:
+    """Keep the parent from being deleted until its child is there. Raises LaunchRefused."""
+    if parent is None:
+        return
+    try:
+        lock_run(parent.pk)
+    except Run.DoesNotExist:
+        raise LaunchRefused(
+            f"Run #{parent.number}, which this one was to start from, has just been deleted."
+        ) from None
 
 
 @transaction.atomic

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
+
+MOST_CHANGES = 5000
+"""Of a document that is no spec, which may be anything."""
 
 
 class Change(NamedTuple):
@@ -26,25 +30,29 @@ class Absent:
 ABSENT = Absent()
 
 
-def diff_documents(before: Any, after: Any, path: str = "") -> list[Change]:
-    """All changes in document order. Lists are compared place by place."""
+def diff_documents(before: Any, after: Any) -> list[Change]:
+    """The changes in document order. Lists are compared place by place."""
+    return list(islice(_changes(before, after, ""), MOST_CHANGES))
+
+
+def _changes(before: Any, after: Any, path: str) -> Iterator[Change]:
+    """The changes below a path."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = [*before, *(key for key in after if key not in before)]
         pairs = [(str(key), before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys]
     elif isinstance(before, list | tuple) and isinstance(after, list | tuple):
         if not _holds_structure(before) and not _holds_structure(after):
-            return [] if list(before) == list(after) else [Change(path, before, after)]
+            if list(before) != list(after):
+                yield Change(path, before, after)
+            return
         size = max(len(before), len(after))
         pairs = [(str(i), _item(before, i), _item(after, i)) for i in range(size)]
-    elif _equal(before, after):
-        return []
     else:
-        return [Change(path, before, after)]
-    return [
-        change
-        for key, old, new in pairs
-        for change in diff_documents(old, new, f"{path}.{key}" if path else key)
-    ]
+        if not _equal(before, after):
+            yield Change(path, before, after)
+        return
+    for key, old, new in pairs:
+        yield from _changes(old, new, f"{path}.{key}" if path else key)
 
 
 def _item(items: list[Any] | tuple[Any, ...], index: int) -> Any:

@@ -112,3 +112,19 @@ def test_all_faults_are_found_at_once() -> None:
         "params.nothing",
         "params.flag",
     ]
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), (1, 10**400)])
+@pytest.mark.parametrize("name", ["real", "many"])
+def test_a_whole_number_beyond_floats_is_an_error_at_its_setting(name: str, value: Any) -> None:
+    ((path, message),) = refusals(**{name: value})
+    assert path == f"params.{name}"
+    assert message.startswith("Must be ")
+
+
+def test_a_whole_number_beyond_floats_in_a_list() -> None:
+    ((path, message),) = refusals(many=(10**400,))
+    assert (path, message) == (
+        "params.many",
+        "Must be a number between -1.79769e+308 and 1.79769e+308.",
+    )

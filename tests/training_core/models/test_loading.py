@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 import socket
 import time
@@ -155,6 +156,46 @@ def test_code_of_a_model_is_neither_run_nor_asked_about(
     assert "code" in refusal(copy).message
     assert asked == []
     assert not ran.exists()
+
+
+class _Dropper:
+    """What a hostile pickle looks like: a call that runs while it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("kind", ["hostile", "cut", "empty", "bare"])
+def test_a_pickle_is_neither_run_nor_is_unsafe_advice_given(copy: Path, kind: str) -> None:
+    (copy / "model.safetensors").unlink()
+    weights, ran = copy / "pytorch_model.bin", copy / "ran"
+    if kind == "bare":
+        weights.write_bytes(pickle.dumps({"weight": _Dropper(ran)}))
+    elif kind != "empty":
+        torch.save({"weight": _Dropper(ran)}, weights)
+    if kind == "cut":
+        weights.write_bytes(weights.read_bytes()[:100])
+    if kind == "empty":
+        weights.write_bytes(b"")
+    failure = refusal(copy)
+    assert not ran.exists()
+    if kind in {"hostile", "bare"}:
+        assert failure.advice == "Convert the weights to safetensors."
+    for word in ("weights_only", "upgrade", "from_tf", "torch.load"):
+        assert word not in str(failure).lower() + failure.advice
+
+
+@pytest.mark.parametrize("ref", ["~nosuchuser/x", "/" + "x" * 400, "x/" * 200, "/a\0b", "x" * 400])
+def test_impossible_paths(ref: str) -> None:
+    refusal(ref)
+
+
+def test_a_directory_that_is_no_model_and_one_that_is_not_there_read_alike(tmp_path: Path) -> None:
+    gone, empty = tmp_path / "gone", tmp_path
+    assert str(refusal(gone)).replace(str(gone), "") == str(refusal(empty)).replace(str(empty), "")
 
 
 @pytest.mark.parametrize("ref", ["not a reference", "org/name/", "org//name"])

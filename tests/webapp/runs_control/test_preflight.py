@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -61,14 +62,53 @@ def test_a_wrong_setting_is_told_at_its_field(spec: RunSpec) -> None:
 @pytest.mark.parametrize(
     ("ref", "problem"),
     [
-        ("/nowhere/at/all", "There is no directory"),
+        ("/nowhere/at/all", "no model that this server can read"),
         ("no such model", "is no model"),
-        ("{empty}", "holds no config.json"),
+        ("{empty}", "no model that this server can read"),
+        ("{empty}/models_dir/gone", "There is no directory"),
+        ("{empty}/models_dir", "holds no config.json"),
+        ("{empty}/models_dir/../../x", "no model that this server can read"),
+        ("~nosuchuser/x", "no model that this server can read"),
+        ("/" + "x" * 400, "no model that this server can read"),
+        ("org/" + "x" * 400, "at most 96 characters"),
     ],
 )
-def test_a_model_that_is_not_there(spec: RunSpec, tmp_path: Path, ref: str, problem: str) -> None:
+def test_a_model_that_is_not_there(
+    spec: RunSpec, tmp_path: Path, settings: Any, ref: str, problem: str
+) -> None:
+    settings.MODELS_DIR = tmp_path / "models_dir"
+    settings.MODELS_DIR.mkdir(exist_ok=True)
     model = ModelSpec(ref=ref.format(empty=tmp_path))
     assert problem in errors_of(spec.model_copy(update={"model": model}))["model.ref"]
+
+
+def test_errors_do_not_tell_what_is_on_the_disk(spec: RunSpec, tmp_path: Path) -> None:
+    """Not there, no model, a file, a closed or broken folder: the same words but for the path."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "folder" / "config.json").mkdir(parents=True)
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    (weights / "model.safetensors").write_bytes(b"x" * 1000)
+    closed = tmp_path / "closed"
+    (closed / "model").mkdir(parents=True)
+    closed.chmod(0)
+    said = set()
+    for name in ("gone", "empty", "file", "file/x", "loop", "weights", "closed/model", "gone/../x"):
+        ref = str(tmp_path / name)
+        errors = errors_of(spec.model_copy(update={"model": ModelSpec(ref=ref)}))
+        said.add(errors["model.ref"].replace(ref, "REF"))
+        assert disk.parameters_of(ref) == disk.UNKNOWN_MODEL_PARAMETERS
+    closed.chmod(0o700)
+    assert len(said) == 1, said
+
+
+def test_a_home_directory_is_not_told(spec: RunSpec) -> None:
+    model = ModelSpec(ref="~/no/such/model")
+    message = errors_of(spec.model_copy(update={"model": model}))["model.ref"]
+    assert message.startswith("~/no/such/model is no model")
+    assert str(Path.home()) not in message
 
 
 @pytest.mark.parametrize("ref", ["tiny", "smollm2-135m-instruct", "org/name-1.7B"])
@@ -113,6 +153,7 @@ def test_the_estimate_counts_what_is_kept(spec: RunSpec) -> None:
 
 def test_the_size_of_a_local_model_is_read_from_its_files(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"x" * 1000)
+    (tmp_path / "config.json").write_text("{}")
     assert disk.parameters_of(str(tmp_path)) == 500
 
 

@@ -9,13 +9,16 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from webapp.runs.access import get_controllable_run_for_user
+from webapp.runs.access import get_controllable_run_for_user, get_run_for_user
 from webapp.runs.models import Run
+from webapp.runs.moves import MoveLost
 from webapp.runs.refusals import ControlRefused
 from webapp.runs.steering import COMMANDS, Command
 from webapp.runs.views.detail import run_context
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
+
+_LOST = "Somebody else has just changed this run; look at it again."
 
 
 @require_http_methods(["GET", "POST"])
@@ -33,6 +36,10 @@ def control(request: HttpRequest, number: int, command: str) -> HttpResponse:
         wanted.do(run, signed_in(request))
     except ControlRefused as refusal:
         return _answer(request, run, refusal.message, level=messages.WARNING)
+    except MoveLost:
+        return _answer(request, run, _LOST, level=messages.WARNING, status=409)
+    except Run.DoesNotExist:
+        raise Http404(f"Run #{number} has just been deleted.") from None
     if wanted.slug == "delete":
         messages.success(request, f"Run #{number} is deleted.")
         return redirect("runs:index")
@@ -50,13 +57,14 @@ def _ask(
 
 
 def _answer(
-    request: HttpRequest, run: Run, sentence: str, level: int = messages.SUCCESS
+    request: HttpRequest, run: Run, sentence: str, level: int = messages.SUCCESS, status: int = 200
 ) -> HttpResponse:
-    """What came of it."""
+    """What came of it. Raises Http404 when somebody has deleted the run meanwhile."""
     if not wants_fragment(request):
         messages.add_message(request, level, sentence)
         return redirect("runs:detail", number=run.number)
-    run.refresh_from_db()
-    response = render(request, "runs/run/live.html", run_context(request, run, ""))
+    run = get_run_for_user(request.user, run.number)
+    context = run_context(request, run, "")
+    response = render(request, "runs/run/live.html", context, status=status)
     response["HX-Trigger"] = json.dumps({"temper:say": {"text": sentence}})
     return response

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from training_core.contract.field_errors import FieldError
-from webapp.ui.schema_form.kinds import FieldShape, Kind, member_of, shapes_of, tag_of
+from webapp.ui.schema_form.kinds import FieldShape, Kind, member_of, most_items, shapes_of, tag_of
 from webapp.ui.schema_form.nodes import Choice, FieldNode, GroupNode, ListNode, VariantNode, walk
 from webapp.ui.schema_form.scalars import to_text
 
@@ -144,7 +144,8 @@ class _Builder:
     def _list(self, model: type[BaseModel], shape: FieldShape, value: Any, path: str) -> ListNode:
         """The node of a list of models."""
         items = []
-        for index, item in enumerate(value if isinstance(value, list | tuple) else []):
+        given = value[: most_items(shape)] if isinstance(value, list | tuple) else []
+        for index, item in enumerate(given):
             tag = item.get("type") if isinstance(item, Mapping) else None
             member = member_of(shape.models, tag) or shape.models[0]
             label, words = self._tag_label(member), _summary(member)

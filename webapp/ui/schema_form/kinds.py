@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 LONG_TEXT_FROM = 1000  # characters from which a text gets a box of several lines
+MOST_ITEMS = 1000  # of a list without a limit of its own
 UNSAID_FROM = 1_000_000  # upper bounds from here on are no help to anybody
 
 
@@ -61,7 +62,12 @@ class FieldShape(NamedTuple):
     hint: str = ""
     """Range in words."""
     max_length: int | None = None
-    """Most characters of a text."""
+    """Most characters of a text, or items of a list."""
+
+
+def most_items(shape: FieldShape) -> int:
+    """Items of a list that a form reads and draws: one too many, so that validation says so."""
+    return (MOST_ITEMS if shape.max_length is None else shape.max_length) + 1
 
 
 @lru_cache(maxsize=256)
@@ -106,7 +112,7 @@ def _shape(name: str, info: FieldInfo) -> FieldShape:
         if info.is_required()
         else _as_json(info.get_default(call_default_factory=True)),
         hint=_hint(kind, metadata, nullable),
-        max_length=longest if kind in {Kind.TEXT, Kind.LONG_TEXT} else None,
+        max_length=longest if kind in {Kind.TEXT, Kind.LONG_TEXT, Kind.LIST} else None,
     )
 
 

@@ -7,64 +7,95 @@ left out, so that its default applies; a list without items is an empty list.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel
 
-from webapp.ui.schema_form.kinds import FieldShape, Kind, member_of, shapes_of, tag_of
+from webapp.ui.schema_form.kinds import FieldShape, Kind, member_of, most_items, shapes_of, tag_of
 from webapp.ui.schema_form.scalars import to_value
 
-MOST_ITEMS = 2000
+MOST_LEVELS = 64
+"""Parts of a name: rewards are read 20 deep, beyond what the contract takes and templates draw."""
+MOST_NAME_CHARS = 1000
+MOST_SETTINGS_CHARS = 100_000
+"""Of YAML in all boxes of settings together; parsing is slow. What is beyond stays text."""
+_INDEX = re.compile(r"0|[1-9][0-9]{0,4}")
 
 
 def read_document(model: type[BaseModel], posted: Mapping[str, str]) -> dict[str, Any]:
     """The document that a posted form stands for; not validated."""
-    return _Reader(posted).model(model, "")
+    return _Reader().model(model, _places(posted))
 
 
+@dataclass
+class _Place:
+    """One place of the form: the text that was posted for it, and the places below it."""
+
+    text: str | None = None
+    below: dict[str, _Place] = field(default_factory=dict)
+
+
+def _places(posted: Mapping[str, str]) -> _Place:
+    """The posted names as a tree, made once, so that reading costs as much as the post is long."""
+    root = _Place()
+    for name, text in posted.items():
+        if len(name) > MOST_NAME_CHARS or name.count(".") >= MOST_LEVELS:
+            continue
+        place = root
+        for part in name.split("."):
+            place = place.below.setdefault(part, _Place())
+        place.text = text
+    return root
+
+
+@dataclass
 class _Reader:
-    """Walks the schema beside the posted names."""
+    """Walks the schema beside the tree of posted names."""
 
-    def __init__(self, posted: Mapping[str, str]) -> None:
-        self.posted = posted
+    settings_chars: int = MOST_SETTINGS_CHARS
+    """What may still be parsed as YAML."""
 
-    def model(self, model: type[BaseModel], path: str) -> dict[str, Any]:
+    def model(self, model: type[BaseModel], place: _Place) -> dict[str, Any]:
         """The values of one model that were posted."""
-        found = {}
+        found: dict[str, Any] = {}
         for shape in shapes_of(model):
-            place = f"{path}.{shape.name}" if path else shape.name
-            if shape.kind is Kind.LIST or self._is_posted(place):
-                found[shape.name] = self._value(shape, place)
+            below = place.below.get(shape.name)
+            if shape.kind is Kind.LIST:
+                found[shape.name] = [self._member(shape, item) for item in _items(shape, below)]
+            elif below is None:
+                continue
+            elif shape.kind is Kind.MODEL:
+                found[shape.name] = self.model(shape.models[0], below)
+            elif shape.kind is Kind.VARIANT:
+                found[shape.name] = self._member(shape, below)
+            elif below.text is not None:
+                found[shape.name] = self._scalar(shape, below.text)
         return found
 
-    def _value(self, shape: FieldShape, path: str) -> Any:
-        """The value of one field."""
-        match shape.kind:
-            case Kind.MODEL:
-                return self.model(shape.models[0], path)
-            case Kind.VARIANT:
-                return self._member(shape, path)
-            case Kind.LIST:
-                return [self._member(shape, f"{path}.{i}") for i in self._indices(path)]
-            case _:
-                return to_value(shape, self.posted[path])
-
-    def _member(self, shape: FieldShape, path: str) -> dict[str, Any]:
+    def _member(self, shape: FieldShape, place: _Place) -> dict[str, Any]:
         """The values of a union's member."""
-        tag = self.posted.get(f"{path}.type")
+        tag = place.below["type"].text if "type" in place.below else None
         member = member_of(shape.models, tag)
-        return self.model(member, path) if member is not None else {"type": tag or ""}
+        return self.model(member, place) if member is not None else {"type": tag or ""}
 
-    def _is_posted(self, path: str) -> bool:
-        """Whether the field, or something below it, was posted."""
-        return path in self.posted or any(name.startswith(f"{path}.") for name in self.posted)
+    def _scalar(self, shape: FieldShape, text: str) -> Any:
+        """The value of one control."""
+        if shape.kind is Kind.SETTINGS:
+            self.settings_chars -= len(text)
+            if self.settings_chars < 0:
+                return text
+        return to_value(shape, text)
 
-    def _indices(self, path: str) -> Iterable[int]:
-        """Indices of the items of a list that were posted, in order."""
-        pattern = re.compile(rf"{re.escape(path)}\.([0-9]{{1,5}})\.")
-        found = {int(m[1]) for name in self.posted if (m := pattern.match(name))}
-        return sorted(found)[:MOST_ITEMS]
+
+def _items(shape: FieldShape, place: _Place | None) -> list[_Place]:
+    """The items of a list that were posted, in order."""
+    below = place.below if place is not None else {}
+    found = sorted(int(part) for part in below if _INDEX.fullmatch(part))
+    items = (below[str(index)] for index in found)
+    return list(islice((item for item in items if item.below), most_items(shape)))
 
 
 def change_structure(model: type[BaseModel], document: dict[str, Any], action: str) -> str:
@@ -75,10 +106,12 @@ def change_structure(model: type[BaseModel], document: dict[str, Any], action: s
     """
     verb, _, rest = action.partition(":")
     path, _, tag = rest.partition(":")
+    if len(action) > MOST_NAME_CHARS:
+        raise ValueError("that is no change that the form knows")
     parent, key = _reach(document, path)
     if verb in {"add", "become"}:
         shape = _shape_at(model, path, document)
-        if (shape.kind is Kind.LIST) is not (verb == "add"):
+        if (shape.kind is Kind.LIST) is not (verb == "add") or not isinstance(parent, dict):
             raise ValueError(f"{path} takes no {verb}")
         if verb == "add":
             items = parent.setdefault(key, [])
@@ -101,15 +134,15 @@ def starting_value(shape: FieldShape, tag: str, taken: set[str]) -> dict[str, An
     if member is None:
         raise ValueError(f"there is no {tag} here")
     value: dict[str, Any] = {"type": tag_of(member)} if tag_of(member) else {}
-    for field in shapes_of(member):
-        if field.name == "name" and field.default:
-            value["name"] = free_name(field.default, taken)
-        elif field.name == "weight" and field.is_required:
+    for inner in shapes_of(member):
+        if inner.name == "name" and inner.default:
+            value["name"] = free_name(inner.default, taken)
+        elif inner.name == "weight" and inner.is_required:
             value["weight"] = 1.0
-        elif field.kind is Kind.VARIANT and field.is_required:
-            value[field.name] = starting_value(field, tag or tag_of(field.models[0]), taken)
-        elif field.kind is Kind.LIST and field.is_required:
-            value[field.name] = [starting_value(field, "", taken)]
+        elif inner.kind is Kind.VARIANT and inner.is_required:
+            value[inner.name] = starting_value(inner, tag or tag_of(inner.models[0]), taken)
+        elif inner.kind is Kind.LIST and inner.is_required:
+            value[inner.name] = [starting_value(inner, "", taken)]
     return value
 
 
@@ -129,11 +162,11 @@ def names_in(value: Any) -> set[str]:
     return own.union(*(names_in(item) for item in value.values()))
 
 
-def _move(items: list[Any], index: int, verb: str, path: str) -> str:
+def _move(items: list[Any], index: int | str, verb: str, path: str) -> str:
     """Remove an item, or change places with its neighbour."""
-    parent_path = path.rpartition(".")[0]
-    if not 0 <= index < len(items):
-        raise ValueError(f"there is no item {index} in {parent_path}")
+    parent_path, _, last = path.rpartition(".")
+    if not isinstance(index, int) or not 0 <= index < len(items):
+        raise ValueError(f"there is no item {last} in {parent_path}")
     if verb == "remove":
         del items[index]
         return parent_path
@@ -149,14 +182,14 @@ def _reach(document: dict[str, Any], path: str) -> tuple[Any, Any]:
     *way, last = path.split(".")
     for part in way:
         found = _step(found, part, path)
-    return found, int(last) if isinstance(found, list) and last.isdecimal() else last
+    return found, int(last) if isinstance(found, list) and _INDEX.fullmatch(last) else last
 
 
 def _step(container: Any, part: str, path: str) -> Any:
     """One step down."""
     if isinstance(container, dict) and part in container:
         return container[part]
-    if isinstance(container, list) and part.isdecimal() and int(part) < len(container):
+    if isinstance(container, list) and _INDEX.fullmatch(part) and int(part) < len(container):
         return container[int(part)]
     raise ValueError(f"there is no {path} in the form")
 

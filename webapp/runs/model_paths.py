@@ -1,0 +1,58 @@
+"""Model references that are paths: whether a model is there, said without telling about the disk.
+
+Called by `preflight` and `disk`. Anybody who may launch may type any path, so for places outside
+the folders of Temper itself one sentence stands for "not there", "no model" and "not allowed":
+three would be a way to search the server's disk.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from django.conf import settings
+
+
+def is_path(ref: str) -> bool:
+    """Whether a reference is spelled like a path."""
+    return ref.startswith(("/", ".", "~"))
+
+
+def find_model_directory(ref: str) -> Path | None:
+    """The directory of a model that can be read; None for anything else, whatever the reason."""
+    try:
+        path = Path(ref).expanduser()
+        return path if os.access(path / "config.json", os.R_OK) and path.is_dir() else None
+    except (OSError, RuntimeError, ValueError):  # too long, no such user, a loop, a NUL
+        return None
+
+
+def problem_with_path(ref: str) -> str:
+    """A sentence when no model can be loaded from a path, else an empty string."""
+    if find_model_directory(ref) is not None:
+        return ""
+    return _problem_within(ref) or (
+        f"{_short(ref)} is no model that this server can read; give a directory written by "
+        "save_pretrained, with its config.json."
+    )
+
+
+def _problem_within(ref: str) -> str:
+    """The exact reason for a path below a folder of Temper, else an empty string."""
+    try:
+        path = Path(ref).expanduser().resolve()
+        roots = [Path(root).resolve() for root in (settings.MODELS_DIR, settings.RUNS_DIR)]
+        if not any(path.is_relative_to(root) for root in roots):
+            return ""
+        if not path.is_dir():
+            return f"There is no directory {_short(ref)} on this machine."
+        if not (path / "config.json").is_file():
+            return f"{_short(ref)} holds no config.json, so it is no model."
+    except (OSError, RuntimeError, ValueError):
+        return ""
+    return f"{_short(ref)}/config.json cannot be read by this server."
+
+
+def _short(ref: str) -> str:
+    """The reference as it was typed, cut where it is too long for a sentence."""
+    return ref if len(ref) <= 200 else f"{ref[:200]}…"
