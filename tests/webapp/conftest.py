@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from django.core.cache import cache
 from django.test import Client
 
 from webapp.accounts.models import User
@@ -37,3 +40,11 @@ def folders(request: pytest.FixtureRequest) -> None:
     for name in ("RUNS_DIR", "UPLOADS_DIR", "MODELS_DIR"):
         setattr(settings, name, tmp_path / name.lower())
         (tmp_path / name.lower()).mkdir(exist_ok=True)
+
+
+@pytest.fixture(autouse=True)
+def no_failed_attempts_kept() -> Iterator[None]:
+    """The limit on failed sign-ins counts in the cache, which outlives a test's transaction."""
+    cache.clear()
+    yield
+    cache.clear()
