@@ -1,9 +1,10 @@
 """The generation engine: completions of many prompts, decoded together.
 
-Called by `rollouts.collect` for training and evaluation. Each prompt is read once and its keys and
-values are then copied for its G completions; groups of different prompts decode in one batch;
-finished rows leave the batch. A completion depends on its seed, not on its neighbours (up to
-rounding, since matrix kernels sum in an order that follows the batch's shape).
+Called by `rollouts.collect` for training and evaluation. Each prompt is read once, what all prompts
+begin with once for them all (`rollouts.prefill`), and keys and values are then copied for the G
+completions of each; groups of different prompts decode in one batch; finished rows leave it. A
+completion depends on its seed, not on its neighbours (up to rounding, since matrix kernels sum in
+an order that follows the batch's shape).
 """
 
 from __future__ import annotations
@@ -19,14 +20,13 @@ import torch
 from training_core.contract.rollouts import FinishReason
 from training_core.failures import BadData
 from training_core.models.policy import Policy
-from training_core.rollouts.kv_cache import make_cache
+from training_core.rollouts.prefill import read_prompts
 from training_core.rollouts.sampling import (
     Choice,
     UniformStreams,
     likeliest_tokens,
     sample_tokens,
 )
-from training_core.tensors import left_pad
 
 FEWEST_ROWS = 24
 """Rows below which a batch is not split over lanes."""
@@ -159,18 +159,11 @@ class _Batch:
         device = self.policy.device
         used = list(dict.fromkeys(request for request, _ in self.places))
         prompts = [self.requests[request].prompt_ids for request in used]
-        input_ids_PT, mask_PT = left_pad(prompts, self.policy.facts.pad_id)
-        self._cache = make_cache(self.policy.model.config)
-        logits_PV = self.policy.sampler_logits_BV(
-            input_ids=input_ids_PT.to(device),
-            attention_mask=mask_PT.to(device),
-            position_ids=(mask_PT.cumsum(1) - 1).clamp_(min=0).to(device),
-            cache=self._cache,
-            use_cache=True,
-        )
+        prefill = read_prompts(self.policy, prompts)
+        self._cache, mask_PT = prefill.cache, prefill.mask_PT
         of_row = torch.tensor([used.index(request) for request, _ in self.places])
         self._cache.batch_select_indices(of_row.to(device))
-        self._logits_BV = logits_PV[of_row.to(device)]
+        self._logits_BV = prefill.logits_PV[of_row.to(device)]
         room = self.settings.max_new_tokens
         context = self.policy.facts.context_tokens
         lengths_B = torch.tensor([len(prompts[p]) for p in of_row.tolist()])
