@@ -97,6 +97,7 @@ INSTALLED_APPS = [
     "webapp.rollouts",
     "webapp.evaluation",
     "webapp.workers_page",
+    "webapp.search",
     "webapp.ui",
 ]
 

@@ -1,4 +1,4 @@
-/* What every page runs: theme, keys, dialogs, copy buttons, relative times, failures.
+/* What every page runs: theme, keys, dialogs, copy buttons, relative times, failures, the palette.
    Loaded by base.html. Nothing here knows a particular page. */
 
 import { startTheme } from "./ui/theme.js";
@@ -7,6 +7,7 @@ import { startDialogs } from "./ui/dialogs.js";
 import { startCopy } from "./ui/copy.js";
 import { startTimes } from "./ui/times.js";
 import { startFailures } from "./ui/failures.js";
+import { startPalette } from "./ui/palette.js";
 
 startTheme();
 startKeys();
@@ -14,3 +15,4 @@ startDialogs();
 startCopy();
 startTimes();
 startFailures();
+startPalette();
