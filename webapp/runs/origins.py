@@ -48,11 +48,18 @@ class Origin:
         preset = self.preset or PRESETS[0]
         return f"the preset “{preset.title}”"
 
+    @property
+    def has_more_steps(self) -> bool:
+        """Whether the document asks for more steps than the checkpoint's run had."""
+        checkpoint = self.checkpoint
+        return checkpoint is not None and checkpoint.step >= checkpoint.run.total_steps
+
     def document(self) -> dict[str, Any]:
         """The document that the form opens with."""
         if self.checkpoint is not None:
             run = self.checkpoint.run
-            return {**run.spec, "name": _name(run.name, f" from step {self.checkpoint.step}")}
+            spec = with_steps_left(run.spec, self.checkpoint.step)
+            return {**spec, "name": _name(run.name, f" from step {self.checkpoint.step}")}
         if self.parent is not None:
             return {**self.parent.spec, "name": next_name(self.parent.name)}
         preset = self.preset or PRESETS[0]
@@ -120,6 +127,14 @@ def next_name(name: str) -> str:
     if match:
         return _name(match[1], f" ({int(match[2]) + 1})")
     return _name(name, " (2)")
+
+
+def with_steps_left(spec: dict[str, Any], done: int) -> dict[str, Any]:
+    """The spec, its last stage twice as long where all its steps are done already."""
+    stages = [dict(stage) for stage in spec["stages"]]
+    if sum(stage["steps"] for stage in stages) <= done:
+        stages[-1]["steps"] *= 2
+    return {**spec, "stages": stages}
 
 
 def _on_dataset(version: DatasetVersion, document: dict[str, Any]) -> dict[str, Any]:

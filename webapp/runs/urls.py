@@ -17,6 +17,7 @@ urlpatterns = [
     path("new/check/", launch.check, name="check"),
     path("<int:number>/", detail.detail, name="detail"),
     path("<int:number>/phase/", detail.live, name="phase"),
+    path("<int:number>/changed/", detail.changed, name="changed"),
     path("<int:number>/evaluations/", detail.evaluations, name="evaluations"),
     path("<int:number>/row/", index.row, name="row"),
     path("<int:number>/rollouts/", rollouts, name="rollouts"),
