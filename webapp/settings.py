@@ -98,6 +98,7 @@ INSTALLED_APPS = [
     "webapp.evaluation",
     "webapp.workers_page",
     "webapp.search",
+    "webapp.home",
     "webapp.ui",
 ]
 
@@ -143,7 +144,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-LOGIN_REDIRECT_URL = "runs:index"
+LOGIN_REDIRECT_URL = "home"
 LOGIN_URL = "account_login"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]

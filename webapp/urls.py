@@ -6,7 +6,8 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.defaults import page_not_found
-from django.views.generic import RedirectView
+
+from webapp.home.views.home import home
 
 # One door with one limit on failed attempts: the admin asks the same sign-in page.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
@@ -15,7 +16,7 @@ admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-a
 NO_RESET = {"exception": Exception("Passwords are not reset by mail here.")}
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="runs:index"), name="home"),
+    path("", home, name="home"),
     path("accounts/", include("webapp.accounts.urls")),
     re_path("^accounts/password/reset/", page_not_found, NO_RESET),
     path("accounts/", include("allauth.account.urls")),

@@ -30,6 +30,7 @@ def house(ada: User, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     dataset, mapping, rejected = upload_files(ada)
     report_workers(running)
     return {
+        "home": "/",
         "runs": "/runs/",
         "launch": "/runs/new/",
         "launch-yaml": "/runs/new/",
@@ -54,6 +55,7 @@ def house(ada: User, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def tell_success(owner: User) -> None:
     story = Story(launch(owner)).start()
+    story.rollouts(0, "evaluate", groups=96, size=1, stage="warm-up")
     story.evaluate(0, "start", "base model", 0.04)
     for step in range(1, 61):
         story.step(step, "warm-up", **{"sft/loss": 2.0 / step})
@@ -69,6 +71,8 @@ def tell_success(owner: User) -> None:
             label = "final" if step == 120 else "interval"
             removed = ["checkpoints/step-000080"] if step == 120 else []
             story.checkpoint(step, best=step == 120, removed=removed)
+            if step == 120:
+                story.rollouts(step, "evaluate", groups=96, size=1)
             story.evaluate(step, label, title, 0.31 + gain, compared)
     story.say("\x1b[32mINFO\x1b[0m the tiny model is ready, 1,048,576 parameters\n")
     story.say("".join(f"step {i}/120  reward {i / 130:.3f}\n" for i in range(1, 121)))

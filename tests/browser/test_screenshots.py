@@ -75,7 +75,7 @@ def test_every_page(
 
 def test_empty_pages(watched: Watched, ada: User, shoot: Shoot) -> None:
     page = watched.signed_in(ada, viewport=WIDE)
-    for name, address in (("runs", "/runs/"), ("datasets", "/datasets/"), ("workers", "/workers/")):
+    for name, address in (("home", "/"), ("runs", "/runs/"), ("datasets", "/datasets/"), ("workers", "/workers/")):
         visit(page, name, address)
         shoot(page, f"{name}-empty")
     run = launch(ada)
@@ -95,7 +95,7 @@ def test_pages_for_those_who_are_not_in(watched: Watched, ada: User, shoot: Shoo
         visit(page, name, address)
         shoot(page, f"{name}-wide")
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/runs/")
+    expect(page.get_by_role("heading", name="Home")).to_be_visible()
     stranger = watched.page(viewport=NARROW)
     visit(stranger, "sign-in", "/accounts/login/")
     assert_fits(stranger, "sign-in (narrow)")

@@ -36,6 +36,13 @@ class Origin:
     dataset: DatasetVersion | None = None
 
     @property
+    def as_preset(self) -> Preset | None:
+        """The preset whose document the form opens with; None where it is another one's."""
+        if self.checkpoint is None and self.parent is None and self.dataset is None:
+            return self.preset or PRESETS[0]
+        return None
+
+    @property
     def words(self) -> str:
         """For people: what changes are counted against."""
         if self.checkpoint is not None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from django.urls import reverse
 
-from training_core.contract.presets import PRESETS
 from webapp.accounts.models import User
+from webapp.runs.preset_cards import preset_cards
 from webapp.search.hits import Hit
 from webapp.ui.context_processors import NAVIGATION
 
@@ -43,11 +43,11 @@ def presets() -> list[Hit]:
     """Presets, each as a filled launch form."""
     return [
         Hit(
-            preset.title,
-            f"{reverse(LAUNCH)}?preset={preset.slug}#launch",
+            card.preset.title,
+            f"{reverse(LAUNCH)}?preset={card.preset.slug}#launch",
             "play",
-            f"preset, about {preset.minutes:g} min",
-            beside=f"preset launch {preset.slug} {preset.teaches}",
+            f"preset, {card.timing.words}",
+            beside=f"preset launch {card.preset.slug} {card.preset.teaches}",
         )
-        for preset in PRESETS
+        for card in preset_cards()
     ]
