@@ -8,6 +8,7 @@ import { startCopy } from "./ui/copy.js";
 import { startTimes } from "./ui/times.js";
 import { startFailures } from "./ui/failures.js";
 import { startPalette } from "./ui/palette.js";
+import { startTrouble } from "./ui/trouble.js";
 
 startTheme();
 startKeys();
@@ -15,4 +16,5 @@ startDialogs();
 startCopy();
 startTimes();
 startFailures();
+startTrouble();
 startPalette();

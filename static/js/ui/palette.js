@@ -79,7 +79,7 @@ class Palette {
         signal: request.signal,
       });
       if (answer.redirected || answer.status === 401) {
-        this.#say("You are signed out.", "Sign in again", location.href);
+        this.#say("You are signed out.", "Sign in again", location.pathname + location.search);
       } else if (answer.ok) {
         this.#show(await answer.text());
       } else {
