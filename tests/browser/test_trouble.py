@@ -85,7 +85,7 @@ def test_charts_without_a_session_say_so_with_a_way_in(
     page = watched.signed_in(ada)
     page.route("**/live/**", lambda route: route.abort())
     watched.expected.append("ERR_FAILED")
-    page.route("**/metrics/**", lambda route: (Session.objects.all().delete(), route.continue_()))
+    page.route("**/api/runs/**", lambda route: (Session.objects.all().delete(), route.continue_()))
     page.goto("/runs/1/")
     expect(page.locator("#curves .state").first).to_contain_text("You are signed out.")
     page.locator("#curves").get_by_role("button", name="Sign in again").first.click()

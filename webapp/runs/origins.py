@@ -28,7 +28,7 @@ LONGEST_NAME = 120
 
 @dataclass(frozen=True)
 class Origin:
-    """What a launch starts from; at most one of them is set."""
+    """What a launch starts from; at most one is set, but a dataset may come with a preset's settings."""
 
     preset: Preset | None = None
     parent: Run | None = None
@@ -39,8 +39,13 @@ class Origin:
     def as_preset(self) -> Preset | None:
         """The preset whose document the form opens with; None where it is another one's."""
         if self.checkpoint is None and self.parent is None and self.dataset is None:
-            return self.preset or PRESETS[0]
+            return self.settings
         return None
+
+    @property
+    def settings(self) -> Preset:
+        """The preset whose settings hold where nothing else says more."""
+        return self.preset or PRESETS[0]
 
     @property
     def words(self) -> str:
@@ -51,9 +56,8 @@ class Origin:
         if self.parent is not None:
             return f"run #{self.parent.number}"
         if self.dataset is not None:
-            return f"the first preset on {self.dataset}"
-        preset = self.preset or PRESETS[0]
-        return f"the preset “{preset.title}”"
+            return f"the preset “{self.settings.title}” on {self.dataset}"
+        return f"the preset “{self.settings.title}”"
 
     @property
     def has_more_steps(self) -> bool:
@@ -69,8 +73,7 @@ class Origin:
             return {**spec, "name": _name(run.name, f" from step {self.checkpoint.step}")}
         if self.parent is not None:
             return {**self.parent.spec, "name": next_name(self.parent.name)}
-        preset = self.preset or PRESETS[0]
-        document = preset.spec.model_dump(mode="json")
+        document = self.settings.spec.model_dump(mode="json")
         if self.dataset is not None:
             return {**document, **_on_dataset(self.dataset, document)}
         return document
@@ -82,7 +85,8 @@ class Origin:
         if self.parent is not None:
             return {"from": str(self.parent.number)}
         if self.dataset is not None:
-            return {"dataset": str(self.dataset.pk)}
+            settings = {"preset": self.preset.slug} if self.preset else {}
+            return {"dataset": str(self.dataset.pk), **settings}
         return {"preset": self.preset.slug} if self.preset else {}
 
 
@@ -100,13 +104,16 @@ def find_origin(user: User | AnonymousUser, values: Mapping[str, str]) -> Origin
         version = find_version(key)
         if version is None:
             raise Http404("There is no such dataset version.")
-        return Origin(dataset=version)
-    if slug := values.get("preset"):
-        preset = find_preset(slug)
-        if preset is None:
-            raise Http404(f"There is no preset {slug}.")
-        return Origin(preset=preset)
-    return Origin()
+        return Origin(dataset=version, preset=_preset(values.get("preset", "")))
+    return Origin(preset=_preset(values.get("preset", "")))
+
+
+def _preset(slug: str) -> Preset | None:
+    """The preset that is named; None for no name. Raises Http404 for one that is not there."""
+    preset = find_preset(slug) if slug else None
+    if slug and preset is None:
+        raise Http404(f"There is no preset {slug}.")
+    return preset
 
 
 def launch_from(origin: Origin, owner: User, spec: RunSpec, key: str) -> Run:
