@@ -1,5 +1,5 @@
-"""Pages for everybody: axe finds nothing serious in either theme, nothing sticks out of a phone, and
-the way from signing in to a queued run needs no mouse.
+"""Pages for everybody: axe finds nothing serious in either theme, nothing sticks out of a phone,
+and the way from signing in to a queued run needs no mouse.
 """
 
 from __future__ import annotations

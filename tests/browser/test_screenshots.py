@@ -75,7 +75,12 @@ def test_every_page(
 
 def test_empty_pages(watched: Watched, ada: User, shoot: Shoot) -> None:
     page = watched.signed_in(ada, viewport=WIDE)
-    for name, address in (("home", "/"), ("runs", "/runs/"), ("datasets", "/datasets/"), ("workers", "/workers/")):
+    for name, address in (
+        ("home", "/"),
+        ("runs", "/runs/"),
+        ("datasets", "/datasets/"),
+        ("workers", "/workers/"),
+    ):
         visit(page, name, address)
         shoot(page, f"{name}-empty")
     run = launch(ada)

@@ -1,4 +1,4 @@
-"""A server that is away and a session that has ended: every live page says so and knows the way on."""
+"""A server that is away and a session that has ended: live pages say so and know the way on."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The walk of docs/first-ten-minutes.md, with everything real: from the empty home page to a result,
-then with a file of one's own.
+"""The walk of docs/first-ten-minutes.md, with everything real: from the empty home page to a
+result, then with a file of one's own.
 
 With DOC_PICTURES=1 it walks the preset as it stands, writes the pictures of the page into docs/img/
 and prints how many seconds each step took; without, both runs are a few steps long.
@@ -71,7 +71,9 @@ def test_the_first_ten_minutes(
     page = walk.page
     expect(page.get_by_role("heading", name="Launch your first experiment")).to_be_visible()
     start_worker("one", app="workers.celery_app")
-    start_celery("worker", "--queues=cpu", "--pool=solo", "--hostname=c@t", app="workers.celery_app")
+    start_celery(
+        "worker", "--queues=cpu", "--pool=solo", "--hostname=c@t", app="workers.celery_app"
+    )
     expect(page.locator(".first-step.is-done")).to_have_count(1, timeout=LONG_MS)
     walk.step("1-home")
     launch_the_tiny_preset(walk)

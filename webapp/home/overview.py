@@ -1,7 +1,7 @@
 """What the home page says: what runs now, what needs a person, what came out lately.
 
-Called by its view. Only what the user may see, and of everything only the newest: each part leads to
-the page that has all of it.
+Called by its view. Only what the user may see, and of everything only the newest: each part
+leads to the page that has all of it.
 """
 
 from __future__ import annotations

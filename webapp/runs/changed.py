@@ -120,7 +120,7 @@ def read_change(run: Run, cards: Sequence[EvalCard] | None = None) -> Change | N
 
 
 def ends(cards: Sequence[EvalCard]) -> tuple[EvalCard | None, EvalCard | None]:
-    """First and last evaluation of the same items under the same rules; None where there is none."""
+    """First and last evaluation of the same items under the same rules; None for none."""
     if not cards:
         return None, None
     last = cards[-1]

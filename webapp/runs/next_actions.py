@@ -88,7 +88,9 @@ def _resume(it: Facts) -> Iterator[NextAction]:
     left = it.run.total_steps - it.run.step
     if it.run.state == RunState.STOPPED and it.run.can_resume and it.may_control and left > 0:
         url = reverse("runs:control", args=[it.run.number, "resume"])
-        why = f"It was stopped at step {it.run.step:,}; {left:,} of {it.run.total_steps:,} are left."
+        why = (
+            f"It was stopped at step {it.run.step:,}; {left:,} of {it.run.total_steps:,} are left."
+        )
         yield NextAction("Resume it", why, url, "play")
 
 

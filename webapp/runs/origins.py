@@ -28,7 +28,7 @@ LONGEST_NAME = 120
 
 @dataclass(frozen=True)
 class Origin:
-    """What a launch starts from; at most one is set, but a dataset may come with a preset's settings."""
+    """What a launch starts from: at most one; a dataset may come with a preset's settings."""
 
     preset: Preset | None = None
     parent: Run | None = None

@@ -1,8 +1,8 @@
 """Preset cards: each preset with how long it takes on this installation.
 
-Called by the launch, runs and home pages. Minutes are the median of runs here that are the preset as
-it stands and ran to their end in one attempt, on the device of the newest of them; without such a
-run the figure is the preset's own, and the card says that it was measured elsewhere.
+Called by the launch, runs and home pages. Minutes are the median of runs here that are the preset
+as it stands and ran to their end in one attempt, on the device of the newest of them; without such
+a run the figure is the preset's own, and the card says that it was measured elsewhere.
 """
 
 from __future__ import annotations

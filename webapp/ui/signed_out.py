@@ -1,7 +1,7 @@
 """What a script hears when its person's session has ended: a 401, not the sign-in page.
 
-In the place of Django's LoginRequiredMiddleware. A fragment that were answered with a redirect would
-be replaced by the sign-in page; with a 401 the page keeps what it shows and says what to do
+In the place of Django's LoginRequiredMiddleware. A fragment that were answered with a redirect
+would be replaced by the sign-in page; with a 401 the page keeps what it shows and says what to do
 (`static/js/ui/trouble.js`).
 """
 
