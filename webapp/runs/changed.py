@@ -137,7 +137,8 @@ def solved(card: EvalCard) -> float:
 def claims_of(after: EvalCard, spec: RunSpec | None) -> tuple[Claim, ...]:
     """One claim for what RL did after the warm-up, one for everything since the base model."""
     compared = sorted(after.overall.compared, key=lambda change: -change.against_step)
-    return tuple(claim(change, _subject(change, spec)) for change in compared[:2])
+    shown = [*compared[:1], *compared[1:][-1:]]
+    return tuple(claim(change, _subject(change, spec)) for change in shown)
 
 
 def claim(change: PairedDifference, subject: str) -> Claim:
@@ -191,16 +192,16 @@ def choose(kinds: Mapping[Key, str]) -> list[Key]:
 
 
 def _subject(change: PairedDifference, spec: RunSpec | None) -> str:
-    """`RL` when what lies between is one rl stage, else `Training since …`."""
-    if change.against_step == 0:
-        return "All training together"
-    done, between = 0, []
+    """`RL` when nothing but rl stages lies between, else `Training since …`."""
+    done, between = 0, set()
     for stage in spec.stages if spec is not None else ():
         if done >= change.against_step:
-            between.append(stage.type)
+            between.add(stage.type)
         done += stage.steps
-    if between and set(between) == {"rl"}:
+    if between == {"rl"}:
         return "RL"
+    if change.against_step == 0:
+        return "All training together"
     return f"Training since “{change.against_label}”"
 
 

@@ -1,7 +1,7 @@
 """The way to a first result, as a list that ticks itself off: model, worker, launch, result.
 
-Shown on the home page and on the runs page until somebody has a run that has ended. Called by their
-views and by the fragment that keeps the list fresh.
+Shown on the home page and on the runs page until a run has come to its end, or until there are so
+many that nobody is new. Called by their views and by the fragment that keeps the list fresh.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from django.urls import reverse
 
 from webapp.accounts.models import User
 from webapp.evaluation.models import EvalRun
+from webapp.runs.changed import ENDED_WELL
 from webapp.runs.forecast import queue_now
 from webapp.runs.models import Run
-from webapp.runs.status import TERMINAL
+from webapp.runs.status import RunState
 from webapp.ui.model_progress import ModelProgress, read_model_progress
+
+NEW_UP_TO = 3
+"""Runs of which none has ended well, as on a first day."""
 
 
 class FirstStep(NamedTuple):
@@ -36,7 +40,7 @@ class FirstSteps(NamedTuple):
 
     steps: list[FirstStep]
     is_over: bool
-    """Whether there is a run that has ended: nobody needs the list any more."""
+    """Whether nobody needs the list any more."""
     has_launched: bool
 
     @property
@@ -53,7 +57,7 @@ class FirstSteps(NamedTuple):
 def read_first_steps(user: User) -> FirstSteps:
     """Where the user stands."""
     runs = Run.objects.visible_to(user)
-    if runs.filter(state__in=TERMINAL).exists():
+    if runs.filter(state__in=ENDED_WELL).exists() or runs.count() > NEW_UP_TO:
         return FirstSteps([], is_over=True, has_launched=True)
     run = runs.order_by("-number").defer("spec").first()
     steps = [_model(read_model_progress()), _worker(), _launch(run), _base(run), _result(run)]
@@ -102,8 +106,10 @@ def _base(run: Run | None) -> FirstStep:
 def _result(run: Run | None) -> FirstStep:
     """The run ends; then the list is over."""
     title = "Watch it learn, and read what changed"
-    if run is None or run.is_terminal:
+    if run is None:
         return FirstStep(title, False, "Curves move by themselves; a card sums up at the end.")
+    if run.state == RunState.FAILED:
+        return FirstStep(title, False, f"It failed: {run.message[:200]}", *_open(run))
     words = f"Step {run.step:,} of {run.total_steps:,}; a card sums up at the end."
     return FirstStep(title, False, words, *_open(run))
 

@@ -17,6 +17,7 @@ from webapp.runs.changed import choose, claim, items_needed, read_change
 from webapp.runs.models import Run
 from webapp.runs.next_actions import next_actions
 from webapp.runs.overview import eval_cards
+from webapp.runs.services import stop_run
 
 pytestmark = pytest.mark.django_db
 
@@ -171,7 +172,9 @@ def test_a_run_past_its_best_goes_back_to_it(ada: User) -> None:
 
 
 def test_a_stopped_run_can_be_resumed_by_those_who_may(ada: User) -> None:
-    story = told(ada).step(90)
+    story = Story(launch(ada)).start().evaluate(0, "start", "base model", 0.1).step(90)
+    story.evaluate(90, "requested", "step 90", 0.1)
+    stop_run(story.run, ada)
     run = story.finish("stopped", "user", "Stopped by ada.")
     assert "Resume it" in proposals(run)
     assert "Resume it" not in proposals(run, may_control=False)

@@ -52,9 +52,17 @@ def test_the_list_stands_on_both_pages_and_goes_away(ada: User, browser: Client)
         assert "Your first experiment" in html
         assert "Open #1" in html
         assert 'class="preset ' not in html
-    story.finish("failed", "bad_model", "No model.")
+    story.step(120).finish("succeeded", "done", "Done.")
     for address in ("/", "/runs/", "/runs/first-steps/"):
         assert "first experiment" not in browser.get(address).content.decode()
+
+
+def test_a_first_run_that_failed_keeps_the_list_and_says_why(ada: User, browser: Client) -> None:
+    Story(launch(ada)).start().finish("failed", "bad_model", "The model was not found.")
+    assert "It failed: The model was not found." in browser.get("/").content.decode()
+    for _ in range(3):
+        launch(ada)
+    assert read_first_steps(ada).is_over
 
 
 def finished(owner: User, minutes: float, device: str = "CPU (2 cores)", **changes: Any) -> Run:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -22,7 +24,7 @@ def home(request: HttpRequest) -> HttpResponse:
     if wants_fragment(request):
         return render(request, "home/content.html", context)
     steps = read_first_steps(user)
-    more = {"steps": steps, "preset_key": new_key()}
+    more: dict[str, Any] = {"steps": steps, "preset_key": new_key()}
     if not steps.is_over:
         more["cards"] = preset_cards()
     return render(request, "home/page.html", {**context, **more})

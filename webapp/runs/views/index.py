@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -22,8 +24,9 @@ def index(request: HttpRequest) -> HttpResponse:
     page = read_page(user, RunQuery.from_address(request.GET.dict()))
     if wants_fragment(request):
         return render(request, "runs/index/table.html", {"page": page})
-    context = {"page": page, "steps": read_first_steps(user), "preset_key": new_key()}
-    if not context["steps"].has_launched:
+    steps = read_first_steps(user)
+    context: dict[str, Any] = {"page": page, "steps": steps, "preset_key": new_key()}
+    if not steps.has_launched:
         context["cards"] = preset_cards()
     return render(request, "runs/index/page.html", context)
 
