@@ -17,7 +17,7 @@ from training_core.contract.tasknames import QUEUE_CPU, QUEUE_TRAIN
 from webapp.accounts.models import User
 from webapp.datasets.access import own_imports
 from webapp.datasets.models import DatasetImport
-from webapp.runs.changed import ENDED_WELL, Claim, claims_of, ends, solved
+from webapp.runs.changed import ENDED_WELL, Statement, ends, solved, statements_of
 from webapp.runs.models import Run, RunQuerySet
 from webapp.runs.overview import PhaseView, eval_cards, phase_view, spec_of
 from webapp.runs.status import LIVE, RunState
@@ -53,7 +53,7 @@ class Result(NamedTuple):
     run: Run
     sentence: str
     """`Solves 55 of 100 held-out items`; empty without an evaluation."""
-    claim: Claim | None
+    statement: Statement | None
 
 
 class Home(NamedTuple):
@@ -152,5 +152,5 @@ def _result(run: Run) -> Result:
     sentence = f"Solves {format_number(solved(after))} of {total:,} held-out items"
     if before is not None:
         sentence += f"; {format_number(solved(before))} before"
-    claims = claims_of(after, spec_of(run))
-    return Result(run, f"{sentence}.", claims[0] if claims else None)
+    statements = statements_of(after, spec_of(run))
+    return Result(run, f"{sentence}.", statements[0] if statements else None)

@@ -31,7 +31,7 @@ Z_POWER = 0.84
 Key = tuple[str, str]
 
 
-class Outcome(NamedTuple):
+class ItemResult(NamedTuple):
     """How one held-out prompt went at one evaluation."""
 
     group_id: int
@@ -56,7 +56,7 @@ class Pair(NamedTuple):
         return KINDS[self.kind]
 
 
-class Claim(NamedTuple):
+class Statement(NamedTuple):
     """What may be said about a difference."""
 
     words: str
@@ -65,13 +65,13 @@ class Claim(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Change:
+class WhatChanged:
     """The card."""
 
     run: Run
     before: EvalCard | None
     after: EvalCard | None
-    claims: tuple[Claim, ...]
+    statements: tuple[Statement, ...]
     counts: Mapping[str, int]
     """Kind to number of held-out prompts."""
     pairs: tuple[Pair, ...]
@@ -101,14 +101,14 @@ class Change:
         return f"None was {' and none '.join(none)}." if none and self.pairs else ""
 
 
-def read_change(run: Run, cards: Sequence[EvalCard] | None = None) -> Change | None:
+def read_change(run: Run, cards: Sequence[EvalCard] | None = None) -> WhatChanged | None:
     """The card of a run that has ended; None while it goes on or when it failed."""
     if run.state not in ENDED_WELL:
         return None
     cards = eval_cards(run) if cards is None else cards
     before, after = ends(cards)
     if before is None or after is None:
-        return Change(run, None, after, (), {}, ())
+        return WhatChanged(run, None, after, (), {}, ())
     spec = spec_of(run)
     first = _outcomes(run.pk, before.evaluation.step)
     last = _outcomes(run.pk, after.evaluation.step)
@@ -116,7 +116,7 @@ def read_change(run: Run, cards: Sequence[EvalCard] | None = None) -> Change | N
     counts = {kind: sum(found == kind for found in kinds.values()) for kind in KINDS}
     chosen = choose(kinds)
     pairs = _pairs([(kinds[key], first[key], last[key]) for key in chosen])
-    return Change(run, before, after, claims_of(after, spec), counts, pairs)
+    return WhatChanged(run, before, after, statements_of(after, spec), counts, pairs)
 
 
 def ends(cards: Sequence[EvalCard]) -> tuple[EvalCard | None, EvalCard | None]:
@@ -134,23 +134,23 @@ def solved(card: EvalCard) -> float:
     return round(share.value * share.n, 1) if share.n else math.nan
 
 
-def claims_of(after: EvalCard, spec: RunSpec | None) -> tuple[Claim, ...]:
+def statements_of(after: EvalCard, spec: RunSpec | None) -> tuple[Statement, ...]:
     """One claim for what RL did after the warm-up, one for everything since the base model."""
     compared = sorted(after.overall.compared, key=lambda change: -change.against_step)
     shown = [*compared[:1], *compared[1:][-1:]]
-    return tuple(claim(change, _subject(change, spec)) for change in shown)
+    return tuple(make_statement(change, _subject(change, spec)) for change in shown)
 
 
-def claim(change: PairedDifference, subject: str) -> Claim:
+def make_statement(change: PairedDifference, subject: str) -> Statement:
     """What the paired interval allows one to say."""
     it = change.difference
     interval = f"[{it.low * 100:.1f}, {it.high * 100:.1f}]".replace("-", "−")
     if not all(math.isfinite(value) for value in (it.value, it.low, it.high)):
-        return Claim(f"{subject}: the items cannot be compared.", "calm")
+        return Statement(f"{subject}: the items cannot be compared.", "calm")
     if it.low > 0:
-        return Claim(f"{subject} added {format_points(it.value)} {interval}.", "ok")
+        return Statement(f"{subject} added {format_points(it.value)} {interval}.", "ok")
     if it.high < 0:
-        return Claim(f"{subject} took away {format_points(-it.value)[1:]} {interval}.", "bad")
+        return Statement(f"{subject} took away {format_points(-it.value)[1:]} {interval}.", "bad")
     words = f"{subject}: {format_points(it.value)} {interval}. The interval holds 0, so nothing "
     words += "can be claimed."
     needed = items_needed(it)
@@ -159,7 +159,7 @@ def claim(change: PairedDifference, subject: str) -> Claim:
             f" If the change is really this large, about {needed:,} held-out items would show it "
             f"four times out of five; this run has {it.n:,}."
         )
-    return Claim(words, "calm")
+    return Statement(words, "calm")
 
 
 def items_needed(difference: Interval) -> int | None:
@@ -205,14 +205,14 @@ def _subject(change: PairedDifference, spec: RunSpec | None) -> str:
     return f"Training since “{change.against_label}”"
 
 
-def _kind(before: Outcome, after: Outcome) -> str:
+def _kind(before: ItemResult, after: ItemResult) -> str:
     """Which way one prompt went."""
     if after.share == before.share:
         return "unchanged"
     return "gained" if after.share > before.share else "lost"
 
 
-def _outcomes(run_id: UUID, step: int) -> dict[Key, Outcome]:
+def _outcomes(run_id: UUID, step: int) -> dict[Key, ItemResult]:
     """Held-out prompt to its outcome at a step, in the order of the held-out set; prompts without a
     scored completion are left out. Of several evaluations at the step the newest counts."""
     rows = (
@@ -220,14 +220,14 @@ def _outcomes(run_id: UUID, step: int) -> dict[Key, Outcome]:
         .order_by("attempt", "pk")
         .values_list("domain", "prompt_id", "pk", "passed", "size", "unscored")
     )
-    found: dict[Key, Outcome] = {}
+    found: dict[Key, ItemResult] = {}
     for domain, prompt_id, key, passed, size, unscored in rows:
         if size > unscored:
-            found[domain, prompt_id] = Outcome(key, passed / (size - unscored))
+            found[domain, prompt_id] = ItemResult(key, passed / (size - unscored))
     return found
 
 
-def _pairs(chosen: Sequence[tuple[str, Outcome, Outcome]]) -> tuple[Pair, ...]:
+def _pairs(chosen: Sequence[tuple[str, ItemResult, ItemResult]]) -> tuple[Pair, ...]:
     """The prompts with the first completion of each side."""
     keys = [outcome.group_id for _, before, after in chosen for outcome in (before, after)]
     rollouts = Rollout.objects.filter(group_id__in=keys).select_related("group")

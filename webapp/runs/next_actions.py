@@ -13,7 +13,7 @@ from typing import NamedTuple
 from django.urls import reverse
 
 from training_core.contract.spec import RunSpec
-from webapp.runs.changed import Change, items_needed
+from webapp.runs.changed import WhatChanged, items_needed
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.overview import EvalCard, spec_of
 from webapp.runs.status import RunState
@@ -48,7 +48,7 @@ class Facts:
     run: Run
     spec: RunSpec
     cards: Sequence[EvalCard]
-    change: Change | None
+    change: WhatChanged | None
     may_control: bool
     newest: Checkpoint | None
     best: Checkpoint | None
@@ -67,7 +67,7 @@ class Facts:
 
 
 def next_actions(
-    run: Run, cards: Sequence[EvalCard], change: Change | None, may_control: bool
+    run: Run, cards: Sequence[EvalCard], change: WhatChanged | None, may_control: bool
 ) -> list[NextAction]:
     """At most three, the weightiest first."""
     spec = spec_of(run)

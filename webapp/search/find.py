@@ -15,7 +15,7 @@ from webapp.accounts.models import User
 from webapp.datasets.access import datasets_for
 from webapp.runs.models import Run
 from webapp.search import places, things
-from webapp.search.hits import Group, Hit
+from webapp.search.hits import Hit, HitGroup
 from webapp.search.matching import rank, words_of
 
 MOST_RECENT = 6
@@ -25,7 +25,7 @@ SHOWN = 8
 
 def find_everything(
     user: User, query: str, here: str = "", recent: Sequence[str] = ()
-) -> list[Group]:
+) -> list[HitGroup]:
     """What fits the query. `here` is the path of the page, `recent` are paths opened lately."""
     words = words_of(query)
     if not words:
@@ -39,30 +39,30 @@ def find_everything(
     else:
         tabs = _fitting(rest, tabs)
     groups = [
-        Group("runs", "Runs", things.find_runs(user, words)),
-        Group("deeds", "Do", _fitting(words, places.deeds())),
-        Group("pages", "Pages", _fitting(words, places.pages(user))),
-        Group("this-run", f"Run #{numbers[0] if numbers else number}", tabs),
-        Group("datasets", "Datasets", things.find_datasets(user, words)),
-        Group("imports", "Your imports to finish", things.find_imports(user, words)),
-        Group("presets", "Presets", _fitting(words, places.presets())),
+        HitGroup("runs", "Runs", things.find_runs(user, words)),
+        HitGroup("deeds", "Do", _fitting(words, places.deeds())),
+        HitGroup("pages", "Pages", _fitting(words, places.pages(user))),
+        HitGroup("this-run", f"Run #{numbers[0] if numbers else number}", tabs),
+        HitGroup("datasets", "Datasets", things.find_datasets(user, words)),
+        HitGroup("imports", "Your imports to finish", things.find_imports(user, words)),
+        HitGroup("presets", "Presets", _fitting(words, places.presets())),
     ]
     return sorted((group for group in groups if group.hits), key=lambda group: -group.rank)
 
 
-def _without_words(user: User, here: str, recent: Sequence[str]) -> list[Group]:
+def _without_words(user: User, here: str, recent: Sequence[str]) -> list[HitGroup]:
     """What one is likely to want next."""
     number = _run_number(here)
     lately = _recent(user, here, recent)
     known = {hit.url for hit in lately}
     newest = [hit for hit in things.find_runs(user, ()) if hit.url not in known]
     groups = [
-        Group("recent", "Recent", lately),
-        Group("this-run", f"Run #{number}", things.find_tabs(user, number) if number else []),
-        Group("imports", "Your imports to finish", things.find_imports(user, ())),
-        Group("deeds", "Do", places.deeds()),
-        Group("pages", "Pages", places.pages(user)),
-        Group("runs", "Newest runs", newest),
+        HitGroup("recent", "Recent", lately),
+        HitGroup("this-run", f"Run #{number}", things.find_tabs(user, number) if number else []),
+        HitGroup("imports", "Your imports to finish", things.find_imports(user, ())),
+        HitGroup("deeds", "Do", places.deeds()),
+        HitGroup("pages", "Pages", places.pages(user)),
+        HitGroup("runs", "Newest runs", newest),
     ]
     return [group for group in groups if group.hits]
 

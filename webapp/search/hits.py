@@ -28,7 +28,7 @@ class Hit(NamedTuple):
     """How well it fits, from 0 to 1."""
 
 
-class Group(NamedTuple):
+class HitGroup(NamedTuple):
     """Hits of one kind."""
 
     slug: str

@@ -63,8 +63,8 @@ def test_running_waiting_failed_and_ended_runs_have_their_places(ada: User, bob:
     assert home.running[0].phase is not None
     assert [(t.title, t.words) for t in home.troubles] == [("#4 Broken", "No model. Check it.")]
     assert home.results[0].sentence == "Solves 57.6 of 96 held-out items; 0 before."
-    assert home.results[0].claim is not None
-    assert home.results[0].claim.words.startswith("RL added")
+    assert home.results[0].statement is not None
+    assert home.results[0].statement.words.startswith("RL added")
 
 
 def test_old_failures_and_archived_runs_are_let_go(ada: User) -> None:

@@ -13,7 +13,7 @@ from tests.webapp.stories import Story, launch
 from training_core.contract.events import Interval, PairedDifference
 from webapp.accounts.models import User
 from webapp.rollouts.models import Rollout
-from webapp.runs.changed import choose, claim, items_needed, read_change
+from webapp.runs.changed import choose, items_needed, make_statement, read_change
 from webapp.runs.models import Run
 from webapp.runs.next_actions import next_actions
 from webapp.runs.overview import eval_cards
@@ -50,17 +50,17 @@ def proposals(run: Run, may_control: bool = True) -> dict[str, str]:
 
 
 def test_a_gain_is_claimed_with_its_interval() -> None:
-    said = claim(difference(0.107, 0.081, 0.136), "RL")
+    said = make_statement(difference(0.107, 0.081, 0.136), "RL")
     assert said == ("RL added +10.7 points [8.1, 13.6].", "ok")
 
 
 def test_a_loss_is_said_as_plainly() -> None:
-    said = claim(difference(-0.04, -0.07, -0.01), "RL")
+    said = make_statement(difference(-0.04, -0.07, -0.01), "RL")
     assert said == ("RL took away 4.0 points [−7.0, −1.0].", "bad")
 
 
 def test_where_the_interval_holds_0_nothing_is_claimed() -> None:
-    words, tone = claim(difference(0.02, -0.03, 0.07), "RL")
+    words, tone = make_statement(difference(0.02, -0.03, 0.07), "RL")
     assert tone == "calm"
     assert "nothing can be claimed" in words
     assert "about 1,300 held-out items" in words
@@ -78,7 +78,7 @@ def test_the_items_needed_follow_the_formula() -> None:
 
 
 def test_an_interval_that_is_not_finite_claims_nothing() -> None:
-    words, tone = claim(difference(math.nan, math.nan, math.nan), "RL")
+    words, tone = make_statement(difference(math.nan, math.nan, math.nan), "RL")
     assert (words, tone) == ("RL: the items cannot be compared.", "calm")
 
 
@@ -97,8 +97,8 @@ def test_the_card_compares_the_same_prompts(ada: User) -> None:
     assert change is not None
     assert sum(change.counts.values()) == 12
     assert change.headline == "Solves 57.6 of 96 held-out items; the base model solved 0."
-    assert change.claims[0].words == "RL added +30.0 points [22.0, 38.0]."
-    assert change.claims[1].words.startswith("All training together added +60.0 points")
+    assert change.statements[0].words == "RL added +30.0 points [22.0, 38.0]."
+    assert change.statements[1].words.startswith("All training together added +60.0 points")
     assert len(change.pairs) == 3
     for pair in change.pairs:
         assert pair.before.group.prompt_id == pair.after.group.prompt_id

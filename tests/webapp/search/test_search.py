@@ -14,16 +14,16 @@ from webapp.accounts.models import User
 from webapp.datasets import services as datasets
 from webapp.runs.models import Run
 from webapp.search.find import find_everything
-from webapp.search.hits import Group, Hit
+from webapp.search.hits import Hit, HitGroup
 
 pytestmark = pytest.mark.django_db
 
 
-def by_slug(groups: list[Group]) -> dict[str, list[Hit]]:
+def by_slug(groups: list[HitGroup]) -> dict[str, list[Hit]]:
     return {group.slug: group.hits for group in groups}
 
 
-def titles(groups: list[Group], slug: str) -> list[str]:
+def titles(groups: list[HitGroup], slug: str) -> list[str]:
     return [hit.title for hit in by_slug(groups).get(slug, [])]
 
 
