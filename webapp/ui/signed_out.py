@@ -20,7 +20,7 @@ WORDS = "You are signed out. Reload the page to sign in."
 class SignedInOrToldSo(LoginRequiredMiddleware):
     """Sends people to sign in, and tells scripts that they have to."""
 
-    def handle_no_permission(
+    def handle_no_permission(  # type: ignore[override]  # Django itself may answer with anything
         self, request: HttpRequest, view_func: Callable[..., Any]
     ) -> HttpResponseBase:
         """The redirect, or the 401 for a request of htmx."""
