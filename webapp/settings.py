@@ -91,6 +91,7 @@ INSTALLED_APPS = [
     "ninja",
     "webapp.launcher",
     "webapp.accounts",
+    "webapp.api",
     "webapp.datasets",
     "webapp.runs",
     "webapp.metrics",
@@ -101,6 +102,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "webapp.api.middleware.ProblemDocuments",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
