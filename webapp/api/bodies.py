@@ -34,7 +34,7 @@ def read_document(request: HttpRequest) -> SentDocument:
     """The body as a mapping. Raises Problem 400, 415 or 422."""
     kind = (request.content_type or "").lower()
     if kind in YAML_TYPES:
-        return _read_yaml(request.body)
+        return read_yaml_text(_decoded(request.body))
     if kind in JSON_TYPES:
         return SentDocument(read_json(request.body), None)
     raise Problem(415, f"Send application/json or application/yaml, not {kind[:80]}.")
@@ -71,16 +71,20 @@ def with_lines(sent: SentDocument, errors: list[FieldError]) -> list[FieldError 
     return [Fault(fault.path, fault.message, fault.line) for fault in at_lines(sent.node, errors)]
 
 
-def _read_yaml(body: bytes) -> SentDocument:
+def read_yaml_text(text: str) -> SentDocument:
     """A YAML mapping. Raises Problem 400."""
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
-        raise Problem(400, "The YAML text is not UTF-8.") from None
     parsed, fault = read_yaml(text.replace("\r\n", "\n"))
     if parsed is None:
         raise Problem(400, fault, [FieldError("", fault)])
     return SentDocument(parsed.document, parsed.node)
+
+
+def _decoded(body: bytes) -> str:
+    """The text of a body. Raises Problem 400."""
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        raise Problem(400, "The YAML text is not UTF-8.") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +13,8 @@ from django.test import Client
 from webapp.accounts.models import User
 from webapp.api.scopes import Scope
 from webapp.api.services import create_token
-from webapp.runs import dispatch
+from webapp.datasets import dispatch as datasets_dispatch
+from webapp.runs import dispatch as runs_dispatch
 
 
 class Program:
@@ -70,8 +71,7 @@ def program(ada: User, program_of: Callable[..., Program]) -> Program:
 
 
 @pytest.fixture(autouse=True)
-def no_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker listens here; a message would only time out."""
-    monkeypatch.setattr(dispatch, "send_task", lambda *_: True)
-    return
-    yield
+    monkeypatch.setattr(runs_dispatch, "send_task", lambda *_: True)
+    monkeypatch.setattr(datasets_dispatch, "send_task", lambda *_: True)

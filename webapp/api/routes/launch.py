@@ -10,7 +10,13 @@ from ninja import Query, Router
 from pydantic import BeforeValidator, Field
 
 from webapp.api.auth import BearerToken, user_of
-from webapp.api.bodies import SentDocument, checked_spec, read_document, with_lines
+from webapp.api.bodies import (
+    SentDocument,
+    checked_spec,
+    read_document,
+    read_yaml_text,
+    with_lines,
+)
 from webapp.api.outputs.document import Document
 from webapp.api.outputs.runs import RunOut, run_out
 from webapp.api.params import LARGEST, RunNumber, Text
@@ -77,8 +83,8 @@ class RestartIn(Document):
         str, BeforeValidator(_step_as_text), Field(pattern=r"^(latest|best|[0-9]{1,9})$")
     ] = "latest"
     """`latest`, `best` (by held-out pass@1), or the step of a checkpoint that is on disk."""
-    spec: dict[str, Any] | None = None
-    """The whole RunSpec to go on with; the run's own, under another name, when left out."""
+    spec: dict[str, Any] | str | None = None
+    """The whole RunSpec to go on with, or its YAML text; the run's own when left out."""
 
 
 @router.post(
@@ -145,8 +151,7 @@ def restart_run(request: HttpRequest, number: RunNumber, body: RestartIn) -> Htt
 
     def deed() -> RunOut:
         origin = Origin(checkpoint=_find_checkpoint(run, body.checkpoint))
-        document = origin.document() if body.spec is None else body.spec
-        return run_out(_launch(request, origin, SentDocument(document, None)))
+        return run_out(_launch(request, origin, _spec_sent(origin, body.spec)))
 
     return answer_once(request, user, _hash(request), deed)
 
@@ -160,6 +165,13 @@ def _launch(request: HttpRequest, origin: Origin, sent: SentDocument) -> Run:
         if refusal.errors:
             raise bad_fields(with_lines(sent, refusal.errors)) from refusal
         raise Problem(422, refusal.message) from refusal
+
+
+def _spec_sent(origin: Origin, spec: dict[str, Any] | str | None) -> SentDocument:
+    """The spec of a restart. Raises Problem 400."""
+    if isinstance(spec, str):
+        return read_yaml_text(spec)
+    return SentDocument(origin.document() if spec is None else spec, None)
 
 
 def _find_checkpoint(run: Run, wanted: str) -> Checkpoint:
