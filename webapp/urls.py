@@ -19,6 +19,7 @@ urlpatterns = [
     path("accounts/", include("webapp.accounts.urls")),
     re_path("^accounts/password/reset/", page_not_found, NO_RESET),
     path("accounts/tokens/", include("webapp.api.token_urls")),
+    path("accounts/webhooks/", include("webapp.webhooks.urls")),
     path("accounts/", include("allauth.account.urls")),
     path("api/v1/", include("webapp.api.urls")),
     path("runs/", include("webapp.runs.urls")),
