@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from temper_client import words
 from temper_client.arguments import parser
 from temper_client.command import COMMANDS
 from temper_client.config import Config, config_path, load_config, save_config
 from temper_client.errors import TemperError
 from temper_client.models import MODEL_OF_SCHEMA, Number, Run
+
 from tests.architecture.sources import ROOT
 from webapp.api.examples import EXAMPLES, RUN
 from webapp.api.openapi import operations
@@ -67,14 +67,25 @@ def test_a_terminal_gets_no_sequences_from_names_and_logs() -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(None, "–"), (math.nan, "NaN"), (-math.inf, "-∞"), (0.123456, "0.1235"), (2.5e9, "2,500,000,000")],
+    [
+        (None, "–"),
+        (math.nan, "NaN"),
+        (-math.inf, "-∞"),
+        (0.123456, "0.1235"),
+        (2.5e9, "2,500,000,000"),
+    ],
 )
 def test_numbers_in_words(value: float | None, expected: str) -> None:
     assert words.number(value) == expected
 
 
 def test_durations_and_sizes() -> None:
-    assert [words.duration(s) for s in (0.4, 61, 3840, None)] == ["0 s", "1 min 01 s", "1 h 04 min", "–"]
+    assert [words.duration(s) for s in (0.4, 61, 3840, None)] == [
+        "0 s",
+        "1 min 01 s",
+        "1 h 04 min",
+        "–",
+    ]
     assert [words.size(n) for n in (10, 12_600_000)] == ["10 B", "12.6 MB"]
 
 
@@ -99,7 +110,7 @@ def test_a_stored_token_goes_to_no_other_server(tmp_path: Path) -> None:
     with pytest.raises(TemperError, match="temper login"):
         load_config({"XDG_CONFIG_HOME": str(tmp_path / "none")})
     config_path(here).write_text(json.dumps({"url": "b"}))
-    with pytest.raises(TemperError, match="login.json"):
+    with pytest.raises(TemperError, match=r"login\.json"):
         load_config(here)
 
 

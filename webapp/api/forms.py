@@ -31,10 +31,10 @@ class TokenForm(forms.Form):
         min_value=1,
         max_value=MOST_DAYS,
         initial=DEFAULT_DAYS,
-        error_messages={
-            name: f"A whole number from 1 to {MOST_DAYS}."
-            for name in ("required", "invalid", "min_value", "max_value")
-        },
+        error_messages=dict.fromkeys(
+            ("required", "invalid", "min_value", "max_value"),
+            f"A whole number from 1 to {MOST_DAYS}.",
+        ),
     )
 
     def scope_boxes(self) -> list[dict[str, Any]]:

@@ -63,9 +63,7 @@ class RememberedAnswer(models.Model):
     begun_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        constraints = (
-            models.UniqueConstraint(fields=("user", "key"), name="one_answer_a_key"),
-        )
+        constraints = (models.UniqueConstraint(fields=("user", "key"), name="one_answer_a_key"),)
         indexes = (models.Index(fields=("begun_at",), name="answers_by_age"),)
 
     def __str__(self) -> str:

@@ -32,5 +32,7 @@ Limit = Annotated[
 ]
 Cursor = Annotated[
     int | None,
-    Query(ge=0, le=LARGEST_ID, description="`next_cursor` of the answer before; leave it out first."),
+    Query(
+        ge=0, le=LARGEST_ID, description="`next_cursor` of the answer before; leave it out first."
+    ),
 ]

@@ -43,9 +43,7 @@ def _add_launch(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     launch.add_argument("--check", action="store_true", help="only say what a launch would do")
     restart = commands.add_parser("restart", help="a new run from a run's checkpoint")
     _add_run(restart)
-    restart.add_argument(
-        "--checkpoint", default="latest", help="latest (default), best, or a step"
-    )
+    restart.add_argument("--checkpoint", default="latest", help="latest (default), best, or a step")
     restart.add_argument("--spec", help="YAML file to go on with instead of the run's own")
     for one in (launch, restart):
         one.add_argument("--watch", action="store_true", help="watch it until it has ended")

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from temper_client.config import Config, load_config
-from temper_client.connection import UPLOAD_TIMEOUT, Connection, OnWait, _say_nothing, given
+from temper_client.connection import UPLOAD_TIMEOUT, Connection, OnWait, given, say_nothing
 from temper_client.errors import TemperError
 from temper_client.models import (
     Caller,
     Check,
-    CheckpointList,
     Checkpoint,
+    CheckpointList,
     Dataset,
     DatasetPage,
     Import,
@@ -40,7 +40,7 @@ class Temper:
     """A client of one server."""
 
     def __init__(
-        self, url: str, token: str, *, patience_s: float = 60.0, on_wait: OnWait = _say_nothing
+        self, url: str, token: str, *, patience_s: float = 60.0, on_wait: OnWait = say_nothing
     ) -> None:
         self.connection = Connection(Config(url, token), patience_s=patience_s, on_wait=on_wait)
 

@@ -68,7 +68,9 @@ def _login(asked: argparse.Namespace, console: Console) -> None:
 def _me(temper: Temper, _: argparse.Namespace, console: Console) -> None:
     me = temper.me()
     console.print(f"{plain(me.user)} at {temper.connection.url}")
-    console.print(f"token {plain(me.token)}: {', '.join(me.scopes)}, until {me.expires_at:%Y-%m-%d}")
+    console.print(
+        f"token {plain(me.token)}: {', '.join(me.scopes)}, until {me.expires_at:%Y-%m-%d}"
+    )
 
 
 def _launch(temper: Temper, asked: argparse.Namespace, console: Console) -> None:

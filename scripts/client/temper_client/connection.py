@@ -22,7 +22,7 @@ Sleep = Callable[[float], None]
 OnWait = Callable[[str, float], None]
 
 
-def _say_nothing(_: str, __: float) -> None:
+def say_nothing(_: str, __: float) -> None:
     """Nobody wants to know about waiting."""
 
 
@@ -34,7 +34,7 @@ class Connection:
         config: Config,
         *,
         patience_s: float = 60.0,
-        on_wait: OnWait = _say_nothing,
+        on_wait: OnWait = say_nothing,
         sleep: Sleep = time.sleep,
     ) -> None:
         self.url = config.url
@@ -62,7 +62,9 @@ class Connection:
                 f"{error.error_count()} fields differ. Is it a Temper server of the same version?"
             ) from error
 
-    def send(self, method: str, path: str, *, is_safe: bool = False, **options: Any) -> httpx.Response:
+    def send(
+        self, method: str, path: str, *, is_safe: bool = False, **options: Any
+    ) -> httpx.Response:
         """A request; `is_safe` says that sending it twice does no harm, as every GET."""
         if method == "GET" or is_safe:
             return self._patiently(lambda: self._once(method, path, **options))

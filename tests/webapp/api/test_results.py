@@ -140,9 +140,10 @@ def test_columns_can_be_chosen_later(program: Program) -> None:
     wrong = program.post(at, {"name": "s", "prompt": "question", "answer": "none"})
     assert wrong.status_code == 422
     assert wrong.json()["errors"][0]["field"] == "answer"
-    assert program.post(at, {"name": "s", "prompt": "question", "answer": "zzz"}).json()[
-        "state"
-    ] == "queued"
+    assert (
+        program.post(at, {"name": "s", "prompt": "question", "answer": "zzz"}).json()["state"]
+        == "queued"
+    )
 
 
 def test_a_refused_upload_leaves_nothing(program: Program, settings: Any) -> None:

@@ -155,7 +155,9 @@ def test_revoking_asks_first_and_is_for_owners(browser: Client, ada: User, bob: 
     own, secret = create_token(ada, "mine", [Scope.READ])
     other, _ = create_token(bob, "his", [Scope.READ])
     assert browser.post(f"/accounts/tokens/{other.pk}/revoke/").status_code == 404
-    assert "Revoke this token?" in browser.get(f"/accounts/tokens/{own.pk}/revoke/").content.decode()
+    assert (
+        "Revoke this token?" in browser.get(f"/accounts/tokens/{own.pk}/revoke/").content.decode()
+    )
     assert find_token(secret).state == "valid"
     assert browser.post(f"/accounts/tokens/{own.pk}/revoke/").status_code == 302
     assert Program(secret).get("/me").status_code == 401
@@ -169,9 +171,7 @@ def test_the_page_needs_a_session(client: Client, db: None) -> None:
     assert client.get("/api/v1/docs")["Location"].startswith("/accounts/login/")
 
 
-def test_the_command_makes_lists_and_revokes(
-    ada: User, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_makes_lists_and_revokes(ada: User, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("api_token", "ada", "--scope=read", "--scope=launch", "--days=1")
     secret = capsys.readouterr().out.strip()
     assert Program(secret).get("/me").json()["scopes"] == ["read", "launch"]

@@ -19,9 +19,7 @@ from webapp.runs.access import get_controllable_run_for_user, get_run_for_user
 router = Router(tags=["Control"], auth=BearerToken(Scope.CONTROL))
 
 
-@router.post(
-    "/runs/{number}/stop", response=RunOut, operation_id="stop_run", summary="Stop a run"
-)
+@router.post("/runs/{number}/stop", response=RunOut, operation_id="stop_run", summary="Stop a run")
 def stop_run(request: HttpRequest, number: RunNumber) -> RunOut:
     """End it after the trainer has saved its last whole step. It can be resumed."""
     run = get_controllable_run_for_user(user_of(request), number)

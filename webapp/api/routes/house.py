@@ -32,9 +32,7 @@ def get_me(request: HttpRequest) -> CallerOut:
     return caller_out(caller_of(request))
 
 
-@router.get(
-    "/presets", response=PresetList, operation_id="list_presets", summary="List presets"
-)
+@router.get("/presets", response=PresetList, operation_id="list_presets", summary="List presets")
 def list_presets(request: HttpRequest) -> PresetList:
     """Whole specs that are known to work; post one to `/runs`."""
     return PresetList(items=[preset_out(preset) for preset in PRESETS])
@@ -54,9 +52,7 @@ def get_preset(
     return preset_out(preset)
 
 
-@router.get(
-    "/workers", response=WorkersOut, operation_id="list_workers", summary="List workers"
-)
+@router.get("/workers", response=WorkersOut, operation_id="list_workers", summary="List workers")
 def list_workers(request: HttpRequest) -> WorkersOut:
     """Worker processes of the last day, and how many runs wait for them."""
     view = read_workers(user_of(request))

@@ -80,9 +80,7 @@ def list_rollouts(
         groups = groups.filter(OUTCOMES[outcome][1])
     if q:
         said = Rollout.objects.filter(group=OuterRef("pk"), completion__icontains=q)
-        groups = groups.filter(
-            Q(prompt_text__icontains=q) | Q(answer__icontains=q) | Exists(said)
-        )
+        groups = groups.filter(Q(prompt_text__icontains=q) | Q(answer__icontains=q) | Exists(said))
     found = list(groups.order_by("pk")[: limit + 1])
     following = found[limit - 1].pk if len(found) > limit else None
     return GroupPage(items=[group_out(group) for group in found[:limit]], next_cursor=following)

@@ -29,7 +29,8 @@ router = Router(tags=["Runs"], auth=BearerToken(Scope.READ))
 LISTED_EVENTS = 500
 
 States = Annotated[
-    list[RunState], Query(default_factory=list, description="Only these states; repeat it for more.")
+    list[RunState],
+    Query(default_factory=list, description="Only these states; repeat it for more."),
 ]
 
 
