@@ -1,4 +1,4 @@
-"""Whether an uploaded file is taken, before it is stored and after. Called by the page and the API."""
+"""Whether an uploaded file is taken, before and after it is stored. Called by page and API."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class Editor:
 
     @property
     def whole_document(self) -> dict[str, Any]:
-        """The document with all defaults where it is valid, else as it stands; empty without one."""
+        """The document, with all defaults where it is valid; empty when there is none."""
         if self.form is None:
             return {}
         spec = self.form.checked.spec

@@ -2,7 +2,8 @@
 
 Called by `services` (persons) and by `webapp.control` (workers and the reaper), nowhere else. Each
 move is an update guarded by the old state whose count is checked, with its event, its webhooks and
-its live hint in the same transaction: of two processes that make the same move one wins, the other is told.
+its live hint in the same transaction: of two processes that make the same move one wins, the other
+is told.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tell a worker of the cpu queue that a message waits, once the database has it.
 
-Called by `outbox` and `services`. When the broker does not take it, beat's next round finds the row.
+Called by `outbox`. When the broker does not take it, beat's next round finds the row.
 """
 
 from __future__ import annotations
