@@ -25,24 +25,12 @@ from webapp.api.services import create_token
 from webapp.datasets.models import DatasetVersion
 from webapp.runs.models import Run
 
-NEEDED = [
-    "httpx",
-    "httpcore",
-    "h11",
-    "anyio",
-    "idna",
-    "certifi",
-    "pydantic",
-    "pydantic_core",
-    "annotated_types",
-    "rich",
-    "typing_inspection",
-    "typing_extensions.py",
-    "markdown_it",
-    "mdurl",
-    "pygments",
-]
-"""What the client may import: its four dependencies and theirs."""
+NEEDED = (
+    *("httpx", "httpcore", "h11", "anyio", "idna", "certifi"),
+    *("pydantic", "pydantic_core", "annotated_types", "typing_inspection", "typing_extensions.py"),
+    *("rich", "markdown_it", "mdurl", "pygments"),
+)
+"""What the client may import: its three dependencies and theirs."""
 Temper = Callable[..., subprocess.CompletedProcess[str]]
 
 
