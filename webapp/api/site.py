@@ -15,10 +15,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError, ValidationErrorContext
 from ninja.openapi.schema import OpenAPISchema
+from ninja.parser import Parser
 from ninja.renderers import JSONRenderer
 
 from training_core.contract.field_errors import sentences_at_fields
 from webapp.api.auth import REALM, BearerToken
+from webapp.api.bodies import read_json
 from webapp.api.openapi import complete
 from webapp.api.problems import Problem, bad_fields, problem_response
 from webapp.api.routes import control, datasets, house, imports, launch, metrics, results, runs
@@ -40,6 +42,14 @@ class StrictRenderer(JSONRenderer):
     """JSON without NaN: one that slipped through is an error here, not in the caller's parser."""
 
     json_dumps_params: Mapping[str, Any] = MappingProxyType({"allow_nan": False})
+
+
+class StrictParser(Parser):
+    """JSON as the launch reads it: no NaN, no doubled keys, an object."""
+
+    def parse_body(self, request: HttpRequest) -> dict[str, Any]:
+        """The body. Raises Problem, which ninja wraps into an HttpError."""
+        return read_json(request.body)
 
 
 class TemperApi(NinjaAPI):
@@ -86,6 +96,7 @@ api = TemperApi(
     description=DESCRIPTION,
     urls_namespace="api",
     renderer=StrictRenderer(),
+    parser=StrictParser(),
 )
 for _module in (house, runs, launch, control, metrics, results, datasets, imports):
     api.add_router("", _module.router)
@@ -98,6 +109,13 @@ def _handle(kind: type[Exception], make: Callable[[Any], Problem]) -> None:
         return problem_response(make(error))
 
     api.add_exception_handler(kind, handler)
+
+
+def _unwrapped(error: HttpError) -> Problem:
+    """Our own problem where ninja has wrapped one, else its words."""
+    if isinstance(error.__cause__, Problem):
+        return error.__cause__
+    return Problem(error.status_code, f"{error.message}.")
 
 
 def _raise(_: HttpRequest, error: Exception | type[Exception]) -> NoReturn:
@@ -116,7 +134,7 @@ _handle(
 _handle(Run.DoesNotExist, lambda _: Problem(404, "The run has just been deleted."))
 _handle(RequestDataTooBig, lambda _: Problem(413, "The body is larger than 5 MB; send less."))
 _handle(ValidationError, lambda error: bad_fields(sentences_at_fields(error.errors)))
-_handle(HttpError, lambda error: Problem(error.status_code, f"{error.message}."))
+_handle(HttpError, _unwrapped)
 _handle(
     AuthenticationError,
     lambda _: Problem(401, "This address needs a token.", headers={"WWW-Authenticate": REALM}),

@@ -29,7 +29,6 @@ from webapp.runs.console import read_text_from
 
 router = Router(tags=["Results"], auth=BearerToken(Scope.READ))
 Outcome = Literal["", "passed", "failed", "mixed", "zero_spread", "truncated", "unscored"]
-Whole = Annotated[int, Query(ge=0, le=LARGEST_ID)]
 
 
 @router.get(
@@ -41,7 +40,9 @@ def get_logs(
     attempt: Annotated[
         int | None, Query(ge=0, le=LARGEST, description="Attempt; the newest when left out.")
     ] = None,
-    offset: Annotated[Whole, Query(description="Byte to begin at: `end` of the piece before.")] = 0,
+    offset: Annotated[
+        int, Query(ge=0, le=LARGEST_ID, description="Byte to begin at: `end` of the piece before.")
+    ] = 0,
 ) -> LogPiece:
     """Whole lines of the trainer's console after a byte offset, at most 256 KiB a piece."""
     run = get_run_for_user(user_of(request), number)

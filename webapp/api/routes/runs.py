@@ -28,10 +28,7 @@ from webapp.runs.status import RunState
 router = Router(tags=["Runs"], auth=BearerToken(Scope.READ))
 LISTED_EVENTS = 500
 
-States = Annotated[
-    list[RunState],
-    Query(default_factory=list, description="Only these states; repeat it for more."),
-]
+States = Annotated[list[RunState], Query([], description="Only these states; repeat it for more.")]
 
 
 @router.get("/runs", response=RunPage, operation_id="list_runs", summary="List runs")
