@@ -209,7 +209,13 @@ def test_the_watch_survives_a_restart_of_the_server_and_ctrl_c_leaves_the_run(
 def test_a_file_is_imported_and_its_faults_are_listed(
     temper: Temper, start_celery: StartCelery, tmp_path: Path
 ) -> None:
-    start_celery("worker", "--queues=cpu", "--pool=threads", "--concurrency=1")
+    start_celery(
+        "worker",
+        "--queues=cpu",
+        "--pool=threads",
+        "--concurrency=1",
+        app="workers.celery_app",
+    )
     file = tmp_path / "sums.csv"
     file.write_text("question,answer\n" + "".join(f"{n} + 1,{n + 1}\n" for n in range(20)))
     said = temper("import", str(file), "--name", "sums").stdout
