@@ -15,10 +15,12 @@ import pytest
 
 from tests import engines as throwaway
 from tests.engines import Engines
+from training_core.models.processor import use_repeatable_products
 
 
 def pytest_configure() -> None:
-    """Whatever ends this invocation ends its engines."""
+    """Whatever ends this invocation ends its engines; sums are the same each time."""
+    use_repeatable_products()
     atexit.register(throwaway.leave_home)
 
 
