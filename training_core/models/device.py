@@ -14,6 +14,7 @@ import torch
 
 from training_core.contract.spec import ResourceSpec
 from training_core.failures import TrainingFailure
+from training_core.models.processor import cpu_line
 
 SMALLEST_BFLOAT16_MODEL = 20_000_000
 """Parameters below which neither bfloat16 nor a second thread gains anything on a processor."""
@@ -109,19 +110,9 @@ def _is_bfloat16_faster(device: torch.device, parameters: int) -> bool:
     return parameters >= SMALLEST_BFLOAT16_MODEL and bool({"amx_bf16", "avx512_bf16"} & flags)
 
 
-def _cpu_lines(key: str) -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith(key):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return ""
-
-
 def _cpu_flags() -> set[str]:
-    return set(_cpu_lines("flags").split())
+    return set(cpu_line("flags").split())
 
 
 def _processor_name() -> str:
-    return _cpu_lines("model name") or "unknown processor"
+    return cpu_line("model name") or "unknown processor"

@@ -1,6 +1,7 @@
-"""What must be said to the processor's mathematics library before its first product.
+"""What the kernel tells of the processor, and what its mathematics library must be told first.
 
-Called by `workers.trainer_main` as its first act, and by tests that train in their own process.
+`use_repeatable_products` is called by `workers.trainer_main` as its first act, and by the tests,
+which train in their own process too.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ def use_repeatable_products() -> None:
     There MKL otherwise chooses its kernel by where a matrix happens to lie in memory, so that a
     resumed run differs from an undisturbed one in the last bits (seen on an AMD EPYC).
     """
-    if not _is_intel():
+    if cpu_line("vendor_id") != "GenuineIntel":
         os.environ.setdefault("MKL_CBWR", "AVX2,STRICT")
 
 
-def _is_intel() -> bool:
+def cpu_line(key: str) -> str:
+    """What the kernel says of the processor under that name; empty when it says nothing."""
     try:
-        return "GenuineIntel" in Path("/proc/cpuinfo").read_text()
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith(key):
+                return line.partition(":")[2].strip()
     except OSError:
-        return False
+        pass
+    return ""

@@ -1,9 +1,8 @@
 """Reading the prompts of a decode batch; what all of them begin with is read once.
 
 Called by `rollouts.engine`. The prompts of a domain share their chat frame and system prompt, which
-is often most of their tokens: 800 held-out sums of 65 tokens each have 50 in common, and reading
-those once for a batch more than halves an evaluation on a processor. Exact up to rounding: a
-token's keys and values depend on nothing behind it.
+is often most of their tokens. Exact up to rounding: a token's keys and values depend on nothing
+behind it.
 """
 
 from __future__ import annotations
