@@ -24,7 +24,7 @@ from training_core.contract.presets import TEACH_SMOLLM2_TO_ADD, TINY_COPY
 from training_core.contract.spec import RunSpec
 from training_core.contract.stages import RlStage
 
-RUN_LIMIT_S = 30 * 60
+RUN_LIMIT_S = 60 * 60
 TERMINAL = {"succeeded", "failed", "stopped"}
 
 
@@ -105,17 +105,18 @@ def _read(run: Any, name: str, seconds: float, first_completion_s: float | None)
     )
 
 
-def show(rows: list[Measured]) -> None:
-    """A table for people."""
-    head = f"{'run':<28}{'seconds':>9}{'first':>7}{'base':>7}{'sft':>7}{'end':>7}{'gain':>8}  95 %"
-    print(head)
-    for row in rows:
-        print(
-            f"{row.name:<28}{row.seconds:>9.1f}{row.first_completion_s or 0:>7.1f}"
-            f"{row.correctness_base:>7.3f}{row.correctness_after_sft:>7.3f}"
-            f"{row.correctness_after:>7.3f}{row.gain:>+8.3f}  "
-            f"[{row.ci_low:+.3f}, {row.ci_high:+.3f}]"
-        )
+HEAD = f"{'run':<28}{'seconds':>9}{'first':>7}{'base':>7}{'sft':>7}{'end':>7}{'gain':>8}  95 %"
+
+
+def show(row: Measured) -> None:
+    """A line of the table for people, as soon as its run has ended."""
+    print(
+        f"{row.name:<28}{row.seconds:>9.1f}{row.first_completion_s or 0:>7.1f}"
+        f"{row.correctness_base:>7.3f}{row.correctness_after_sft:>7.3f}"
+        f"{row.correctness_after:>7.3f}{row.gain:>+8.3f}  "
+        f"[{row.ci_low:+.3f}, {row.ci_high:+.3f}]",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -126,9 +127,12 @@ def main() -> None:
     options = parser.parse_args()
     preset = TINY_COPY if options.quick else TEACH_SMOLLM2_TO_ADD
     specs = [preset.spec, *(control_specs(preset.spec) if options.controls else [])]
+    rows = []
     with running_stack():
-        rows = [measure(spec, preset.slug) for spec in specs]
-    show(rows)
+        print(HEAD, flush=True)
+        for spec in specs:
+            rows.append(measure(spec, preset.slug))
+            show(rows[-1])
     main_run, *controls = rows
     result: dict[str, Any] = {
         "quick": options.quick,

@@ -32,7 +32,7 @@ from training_core.failures import (
     TrainingFailure,
 )
 from training_core.launch import open_session
-from training_core.models.processor import use_repeatable_products
+from training_core.models.processor import use_large_pages, use_repeatable_products
 from training_core.monitors.jsonl import EventLog
 from training_core.monitors.narration import narrate
 from training_core.monitors.phase import phase
@@ -58,6 +58,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--token", type=int, required=True)
     arguments = parser.parse_args(argv)
     use_repeatable_products()
+    use_large_pages()
     disable_progress_bar()  # type: ignore[no-untyped-call]
     run_dir = RunDir(arguments.run_dir)
     log = EventLog(run_dir.events_file(arguments.attempt), echo=narrate)

@@ -20,9 +20,12 @@ from training_core.losses.reduction import sum_gradients, token_mean
 from training_core.models.lanes import share_out
 from training_core.models.logprobs import TokenLogprobs, completion_logprobs
 from training_core.models.packing import (
+    JOINED_ROW_TOKENS,
     PackedBatch,
+    Row,
     TokenSequence,
     build_batch,
+    join_rows,
     plan_micro_batches,
     plan_rows,
 )
@@ -171,15 +174,19 @@ class Learner:
         """Micro-batches of each lane. All lanes together stay within the budget."""
         facts, count = self.policy.facts, self.policy.lanes.count
         rows = plan_rows(sequences, share=facts.shared_prompts)
+        shares = share_out([row.tokens for row in rows], count)
+        return [self._micro_batches(sequences, [rows[i] for i in share]) for share in shares]
+
+    def _micro_batches(
+        self, sequences: Sequence[TokenSequence], rows: Sequence[Row]
+    ) -> list[PackedBatch]:
+        """One lane's rows as batches on the device."""
+        facts, budget = self.policy.facts, self.micro_batch_tokens // self.policy.lanes.count
+        if facts.shared_prompts:
+            rows = join_rows(sequences, rows, row_tokens=min(JOINED_ROW_TOKENS, budget))
         return [
-            [
-                build_batch(sequences, chosen, pad_id=facts.pad_id).to(self.policy.device)
-                for chosen in plan_micro_batches(
-                    [rows[index] for index in share],
-                    budget_tokens=self.micro_batch_tokens // count,
-                )
-            ]
-            for share in share_out([row.tokens for row in rows], count)
+            build_batch(sequences, chosen, pad_id=facts.pad_id).to(self.policy.device)
+            for chosen in plan_micro_batches(rows, budget_tokens=budget)
         ]
 
     def _shrink(self, sequences: Sequence[TokenSequence], failed: str) -> None:

@@ -61,7 +61,7 @@ _ADDITION = ReasoningGymDomain(
         "allow_parentheses": False,
     },
     system_prompt=_ANSWER_PROMPT,
-    held_out_items=800,
+    held_out_items=400,
 )
 
 _TAGGED_NUMBER = RewardSpec(
@@ -87,13 +87,13 @@ TEACH_SMOLLM2_TO_ADD = Preset(
             SftStage(steps=20, batch_size=8, optimiser=OptimiserSpec(learning_rate=1e-5)),
             RlStage(
                 steps=50,
-                prompts_per_step=16,
-                group_size=8,
-                sampling=SamplingSpec(max_new_tokens=32),
+                prompts_per_step=8,
+                group_size=16,
+                sampling=SamplingSpec(max_new_tokens=16),
                 optimiser=OptimiserSpec(learning_rate=1e-6, warmup_steps=5),
             ),
         ),
-        evaluation=EvaluationSpec(interval_steps=25, max_new_tokens=32),
+        evaluation=EvaluationSpec(interval_steps=25, max_new_tokens=16),
         checkpoint=CheckpointSpec(interval_steps=25),
     ),
 )

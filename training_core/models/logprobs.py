@@ -41,77 +41,91 @@ def completion_logprobs(
     Shapes: batch in (R, T) -> all results (N,), float32.
     """
     if not policy.facts.plain_head:
-        return _from_logits(policy.logits_N(batch), batch.target_N, temperature)
-    hidden_ND = policy.hidden_ND(batch)
+        logits_SV = policy.logits_SV(batch)
+        return _from_logits(logits_SV, batch.source_of_N, batch.target_N, temperature)
+    hidden_SD = policy.hidden_SD(batch)
     head = policy.head
     weight_VD, bias_V = head.weight, head.bias
-    size = len(batch.target_N) * weight_VD.shape[0] * 4
-    if size <= KEPT_LOGIT_BYTES:
-        return _from_logits(_head(hidden_ND, weight_VD, bias_V), batch.target_N, temperature)
-    parts = [
-        checkpoint(_chunk, hidden, weight_VD, bias_V, target, temperature, use_reentrant=False)
-        for hidden, target in zip(
-            torch.split(hidden_ND, CHUNK_TOKENS),
-            torch.split(batch.target_N, CHUNK_TOKENS),
-            strict=True,
+    if len(hidden_SD) * weight_VD.shape[0] * 4 <= KEPT_LOGIT_BYTES:
+        logits_SV = _head(hidden_SD, weight_VD, bias_V)
+        return _from_logits(logits_SV, batch.source_of_N, batch.target_N, temperature)
+    parts, order = [], []
+    for start in range(0, len(hidden_SD), CHUNK_TOKENS):
+        hidden = hidden_SD[start : start + CHUNK_TOKENS]
+        source_of_N = batch.source_of_N - start
+        chosen = ((source_of_N >= 0) & (source_of_N < len(hidden))).nonzero()[:, 0]
+        source, target = source_of_N[chosen], batch.target_N[chosen]
+        parts.append(
+            checkpoint(
+                _chunk, hidden, weight_VD, bias_V, source, target, temperature, use_reentrant=False
+            )
         )
-    ]
-    return TokenLogprobs(*(torch.cat(column) for column in zip(*parts, strict=True)))
+        order.append(chosen)
+    back = torch.cat(order).argsort()
+    return TokenLogprobs(*(torch.cat(column)[back] for column in zip(*parts, strict=True)))
 
 
 def _chunk(
-    hidden_ND: torch.Tensor,
+    hidden_SD: torch.Tensor,
     weight_VD: torch.Tensor,
     bias_V: torch.Tensor | None,
+    source_of_N: torch.Tensor,
     target_N: torch.Tensor,
     temperature: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """One chunk, as a tuple that `checkpoint` can carry."""
-    found = _from_logits(_head(hidden_ND, weight_VD, bias_V), target_N, temperature)
+    logits_SV = _head(hidden_SD, weight_VD, bias_V)
+    found = _from_logits(logits_SV, source_of_N, target_N, temperature)
     return found.logprobs_N, found.hit_N
 
 
 def _head(
-    hidden_ND: torch.Tensor, weight_VD: torch.Tensor, bias_V: torch.Tensor | None
+    hidden_SD: torch.Tensor, weight_VD: torch.Tensor, bias_V: torch.Tensor | None
 ) -> torch.Tensor:
     """Logits in float32, whatever autocast says."""
-    with torch.autocast(hidden_ND.device.type, enabled=False):
+    with torch.autocast(hidden_SD.device.type, enabled=False):
         return functional.linear(
-            hidden_ND.float(), weight_VD.float(), None if bias_V is None else bias_V.float()
+            hidden_SD.float(), weight_VD.float(), None if bias_V is None else bias_V.float()
         )
 
 
 def _from_logits(
-    logits_NV: torch.Tensor, target_N: torch.Tensor, temperature: float
+    logits_SV: torch.Tensor,
+    source_of_N: torch.Tensor,
+    target_N: torch.Tensor,
+    temperature: float,
 ) -> TokenLogprobs:
     """Log-probability with gradient; hits without."""
-    logits_NV = logits_NV.float() / temperature if temperature != 1.0 else logits_NV.float()
-    logprobs_N: torch.Tensor = _TargetLogprob.apply(logits_NV, target_N)  # type: ignore[no-untyped-call]
+    logits_SV = logits_SV.float() / temperature if temperature != 1.0 else logits_SV.float()
+    logprobs_N: torch.Tensor = _TargetLogprob.apply(logits_SV, source_of_N, target_N)  # type: ignore[no-untyped-call]
     with torch.no_grad():
-        chosen_N = logits_NV.gather(1, target_N[:, None])[:, 0]
-        hit_N = chosen_N >= logits_NV.amax(dim=1)
+        hit_N = logits_SV[source_of_N, target_N] >= logits_SV.amax(dim=1)[source_of_N]
     return TokenLogprobs(logprobs_N, hit_N)
 
 
 class _TargetLogprob(torch.autograd.Function):
     """log softmax(logits)[target], whose backward touches the logits once.
 
-    d logprob_n / d logits_nv = [v = target_n] - softmax(logits_n)_v. Autograd's own chain of
-    gather and logsumexp would write three more arrays of N V numbers.
+    With s the place that predicts token n: d logprob_n / d logits_sv = [v = target_n] -
+    softmax(logits_s)_v. Autograd's own chain of gather and logsumexp would write three more arrays
+    of S V numbers.
     """
 
     @staticmethod
-    def forward(ctx: Any, logits_NV: torch.Tensor, target_N: torch.Tensor) -> torch.Tensor:
-        """Shapes: (N, V), (N,) -> (N,)."""
-        total_N = logits_NV.logsumexp(dim=1)
-        ctx.save_for_backward(logits_NV, target_N, total_N)
-        return logits_NV.gather(1, target_N[:, None])[:, 0] - total_N
+    def forward(
+        ctx: Any, logits_SV: torch.Tensor, source_of_N: torch.Tensor, target_N: torch.Tensor
+    ) -> torch.Tensor:
+        """Shapes: (S, V), (N,), (N,) -> (N,)."""
+        total_S = logits_SV.logsumexp(dim=1)
+        ctx.save_for_backward(logits_SV, source_of_N, target_N, total_S)
+        return logits_SV[source_of_N, target_N] - total_S[source_of_N]
 
     @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None]:
-        """Shapes: (N,) -> (N, V)."""
-        logits_NV, target_N, total_N = ctx.saved_tensors
-        grad_N1 = grads[0][:, None]
-        grad_NV = (logits_NV - total_N[:, None]).exp_().mul_(-grad_N1)
-        grad_NV.scatter_add_(1, target_N[:, None], grad_N1)
-        return grad_NV, None
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        """Shapes: (N,) -> (S, V)."""
+        logits_SV, source_of_N, target_N, total_S = ctx.saved_tensors
+        grad_N = grads[0]
+        grad_S = torch.zeros_like(total_S).index_add_(0, source_of_N, grad_N)
+        grad_SV = (logits_SV - total_S[:, None]).exp_().mul_(-grad_S[:, None])
+        grad_SV.index_put_((source_of_N, target_N), grad_N, accumulate=True)
+        return grad_SV, None, None

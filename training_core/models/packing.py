@@ -1,20 +1,26 @@
-"""Token sequences as rows of a rectangular batch, the completions of one prompt sharing it.
+"""Token sequences as rows of a rectangular batch, in which equal beginnings are computed once.
 
-Called by `algorithms.update` and `sft`. A group of G completions of one prompt becomes one row
-`prompt, completion 1, ..., completion G` under a block mask, so that a step computes P + G R tokens
-instead of G (P + R): exact, and several times faster for short completions. Rows that share nothing
-are right-padded and need no mask at all, because attention is causal.
+Called by `algorithms.update` and `sft`. A row is a tree: sequences that begin alike (the chat frame
+and system prompt of a domain, the prompt of a group, the opening tag of its completions, whole
+completions that were sampled twice) share those tokens, and each token sees its own ancestors
+alone. Exact, because attention is causal, and for short completions several times faster. Rows that
+share nothing are right-padded and need no mask at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 
 SHARED_ROW_TOKENS = 1024
-"""Longest row that completions share; attention's square would eat the gain beyond it."""
+"""Longest row of one prompt's completions; attention's square would eat the gain beyond it."""
+JOINED_ROW_TOKENS = 256
+"""Longest row that several prompts share: they have less in common, so the square weighs more."""
+SHORTEST_SHARED_TOKENS = 8
+"""A shorter common beginning of two prompts is not worth a mask."""
 
 
 @dataclass(frozen=True)
@@ -24,20 +30,26 @@ class TokenSequence:
     prompt_ids: tuple[int, ...]
     completion_ids: tuple[int, ...]
 
+    @property
+    def input_ids(self) -> tuple[int, ...]:
+        """What the model reads: the last token of a completion predicts nothing."""
+        return self.prompt_ids + self.completion_ids[:-1]
+
 
 @dataclass(frozen=True)
 class Row:
-    """Sequences that are laid out behind one copy of their prompt."""
+    """Sequences that are laid out as one tree of tokens."""
 
     members: tuple[int, ...]
-    """Indices of the sequences, in order."""
+    """Indices of the sequences, in the order in which they are laid out."""
     tokens: int
     """Length of the row."""
 
 
 @dataclass(frozen=True)
 class PackedBatch:
-    """One forward pass. R row, T token, N completion token of the batch, laid end to end."""
+    """One forward pass. R row, T token, N completion token of the batch, laid end to end, S place
+    that predicts completion tokens: fewer than N where sequences share tokens."""
 
     input_ids_RT: torch.Tensor
     """Ids, padded on the right."""
@@ -45,8 +57,10 @@ class PackedBatch:
     """Position of each token in its own sequence."""
     mask_R1TT: torch.Tensor | None
     """True where a token may look; None for plain causal attention."""
-    source_N: torch.Tensor
-    """Flat index into R T of the position that predicts each completion token."""
+    source_S: torch.Tensor
+    """Flat index into R T of each place that predicts completion tokens, ascending."""
+    source_of_N: torch.Tensor
+    """Index into S of the place that predicts each completion token."""
     target_N: torch.Tensor
     """The completion tokens."""
     members: tuple[int, ...]
@@ -59,7 +73,8 @@ class PackedBatch:
             self.input_ids_RT.to(device),
             self.position_ids_RT.to(device),
             None if mask is None else mask.to(device),
-            self.source_N.to(device),
+            self.source_S.to(device),
+            self.source_of_N.to(device),
             self.target_N.to(device),
             self.members,
         )
@@ -68,22 +83,33 @@ class PackedBatch:
 def plan_rows(
     sequences: Sequence[TokenSequence], *, share: bool, row_tokens: int = SHARED_ROW_TOKENS
 ) -> list[Row]:
-    """Lay sequences out in rows; with `share`, equal prompts follow each other in one row.
-
-    The last token of a completion predicts nothing and is no input, so a completion of R tokens
-    takes R - 1 places.
-    """
+    """Rows of the completions of one prompt each; without `share`, of one sequence each."""
+    if not share:
+        return [Row((i,), len(sequence.input_ids)) for i, sequence in enumerate(sequences)]
+    order = sorted(range(len(sequences)), key=lambda i: _place_of(sequences[i]))
     rows: list[Row] = []
-    open_row: dict[tuple[int, ...], int] = {}
-    for index, sequence in enumerate(sequences):
-        extra = max(len(sequence.completion_ids) - 1, 0)
-        place = open_row.get(sequence.prompt_ids) if share else None
-        if place is not None and rows[place].tokens + extra <= row_tokens:
-            rows[place] = Row((*rows[place].members, index), rows[place].tokens + extra)
-            continue
-        open_row[sequence.prompt_ids] = len(rows)
-        rows.append(Row((index,), len(sequence.prompt_ids) + extra))
+    for _, group in groupby(order, key=lambda i: sequences[i].prompt_ids):
+        rows += _rows_of_a_prompt(sequences, group, row_tokens)
     return rows
+
+
+def join_rows(
+    sequences: Sequence[TokenSequence],
+    rows: Sequence[Row],
+    *,
+    row_tokens: int = JOINED_ROW_TOKENS,
+) -> list[Row]:
+    """Rows of several prompts where those begin alike: as few rows as may be, of like length."""
+    ordered = sorted(rows, key=lambda row: _place_of(sequences[row.members[0]]))
+    fewest = len(_join(sequences, ordered, row_tokens))
+    low, high = 0, row_tokens
+    while low < high:  # the lowest limit that needs no more rows
+        middle = (low + high) // 2
+        if len(_join(sequences, ordered, middle)) == fewest:
+            high = middle
+        else:
+            low = middle + 1
+    return _join(sequences, ordered, low)
 
 
 def plan_micro_batches(rows: Sequence[Row], *, budget_tokens: int) -> list[list[Row]]:
@@ -105,66 +131,89 @@ def build_batch(
 ) -> PackedBatch:
     """Fill the tensors of one micro-batch.
 
-    Masks: `mask_R1TT` is True where query may see key: keys of the prompt and of the query's own
-    completion, never later ones.
+    Masks: `mask_R1TT` is True where query may see key: itself and its ancestors.
     """
     shape = (len(rows), max(row.tokens for row in rows))
     input_ids_RT = torch.full(shape, pad_id, dtype=torch.long)
     position_ids_RT = torch.zeros(shape, dtype=torch.long)
-    segment_RT = torch.full(shape, -1, dtype=torch.long)
+    mask_RTT = torch.eye(shape[1], dtype=torch.bool).repeat(len(rows), 1, 1)
     sources: list[torch.Tensor] = []
     targets: list[int] = []
+    forks = False
     for r, row in enumerate(rows):
-        prompt = sequences[row.members[0]].prompt_ids
-        end = len(prompt)
-        _fill(input_ids_RT, position_ids_RT, segment_RT, r, 0, prompt, first_position=0, segment=0)
-        for segment, member in enumerate(row.members, start=1):
+        path: list[int] = []  # places of the sequence before, then of this one
+        before: tuple[int, ...] = ()
+        end = 0
+        for member in row.members:
+            inputs = sequences[member].input_ids
+            shared = common_tokens(before, inputs)
+            start, end = end, end + len(inputs) - shared
+            forks |= shared < len(path)
+            path[shared:] = range(start, end)
+            input_ids_RT[r, start:end] = torch.tensor(inputs[shared:], dtype=torch.long)
+            position_ids_RT[r, start:end] = torch.arange(shared, len(inputs))
+            mask_RTT[r, start:end, path[:shared]] = True
+            mask_RTT[r, start:end, start:end] = mask_RTT.new_ones(end - start, end - start).tril()
+            before = inputs
             completion = sequences[member].completion_ids
-            inputs = completion[:-1]
-            _fill(
-                input_ids_RT, position_ids_RT, segment_RT, r, end, inputs,
-                first_position=len(prompt), segment=segment,
-            )  # fmt: skip
-            source = torch.arange(end - 1, end + len(inputs))[: len(completion)]
-            source[:1] = len(prompt) - 1
+            first = len(sequences[member].prompt_ids) - 1
+            source = torch.tensor(path[first : first + len(completion)], dtype=torch.long)
             sources.append(source + r * shape[1])
             targets.extend(completion)
-            end += len(inputs)
-    shared = any(len(row.members) > 1 for row in rows)
+    source_S, source_of_N = torch.cat(sources).unique(return_inverse=True)
     return PackedBatch(
         input_ids_RT,
         position_ids_RT,
-        block_mask(segment_RT) if shared else None,
-        torch.cat(sources),
+        mask_RTT[:, None] if forks else None,
+        source_S,
+        source_of_N,
         torch.tensor(targets, dtype=torch.long),
         tuple(member for row in rows for member in row.members),
     )
 
 
-def block_mask(segment_RT: torch.Tensor) -> torch.Tensor:
-    """Causal inside prompt (segment 0) and completion (1, 2, ...); padding (-1) sees itself.
+def common_tokens(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many first tokens two sequences have in common."""
+    length = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        length += 1
+    return length
 
-    Shapes: segment_RT -> bool (R, 1, T, T), query before key.
-    """
-    length = segment_RT.shape[1]
-    causal_TT = torch.ones(length, length, dtype=torch.bool, device=segment_RT.device).tril()
-    key_R1T, query_RT1 = segment_RT[:, None, :], segment_RT[:, :, None]
-    return (causal_TT & ((key_R1T == 0) | (key_R1T == query_RT1)))[:, None]
+
+def _place_of(sequence: TokenSequence) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What sequences are sorted by, so that those with much in common are neighbours."""
+    return sequence.prompt_ids, sequence.completion_ids
 
 
-def _fill(
-    input_ids_RT: torch.Tensor,
-    position_ids_RT: torch.Tensor,
-    segment_RT: torch.Tensor,
-    row: int,
-    start: int,
-    ids: tuple[int, ...],
-    *,
-    first_position: int,
-    segment: int,
-) -> None:
-    """Write one stretch of tokens into a row."""
-    place = slice(start, start + len(ids))
-    input_ids_RT[row, place] = torch.tensor(ids, dtype=torch.long)
-    position_ids_RT[row, place] = torch.arange(first_position, first_position + len(ids))
-    segment_RT[row, place] = segment
+def _rows_of_a_prompt(
+    sequences: Sequence[TokenSequence], members: Iterable[int], row_tokens: int
+) -> list[Row]:
+    """One prompt's sequences in as many rows as they need."""
+    rows: list[Row] = []
+    for index in members:
+        inputs = sequences[index].input_ids
+        if rows:
+            shared = common_tokens(sequences[rows[-1].members[-1]].input_ids, inputs)
+            tokens = rows[-1].tokens + len(inputs) - shared
+            if tokens <= row_tokens:
+                rows[-1] = Row((*rows[-1].members, index), tokens)
+                continue
+        rows.append(Row((index,), len(inputs)))
+    return rows
+
+
+def _join(sequences: Sequence[TokenSequence], rows: Sequence[Row], row_tokens: int) -> list[Row]:
+    """Each row behind the one before, where they share enough and the result is short enough."""
+    joined: list[Row] = []
+    for row in rows:
+        if joined:
+            last, first = joined[-1].members[-1], row.members[0]
+            shared = common_tokens(sequences[last].input_ids, sequences[first].input_ids)
+            tokens = joined[-1].tokens + row.tokens - shared
+            if shared >= SHORTEST_SHARED_TOKENS and tokens <= row_tokens:
+                joined[-1] = Row(joined[-1].members + row.members, tokens)
+                continue
+        joined.append(row)
+    return joined

@@ -72,26 +72,26 @@ class Policy:
         """All weights that learn."""
         return [weight for weight in self.model.parameters() if weight.requires_grad]
 
-    def hidden_ND(self, batch: PackedBatch) -> torch.Tensor:
-        """Last hidden state at each position that predicts a completion token; with gradient."""
+    def hidden_SD(self, batch: PackedBatch) -> torch.Tensor:
+        """Last hidden state at each place that predicts completion tokens; with gradient."""
         hidden_RTD = self.model.base_model(
             input_ids=batch.input_ids_RT,
             position_ids=batch.position_ids_RT,
             attention_mask=batch.mask_R1TT,
             use_cache=False,
         ).last_hidden_state
-        found: torch.Tensor = hidden_RTD.flatten(0, 1)[batch.source_N]
+        found: torch.Tensor = hidden_RTD.flatten(0, 1)[batch.source_S]
         return found
 
-    def logits_N(self, batch: PackedBatch) -> torch.Tensor:
-        """Logits at the same positions by the model's own head, for models without a plain one."""
+    def logits_SV(self, batch: PackedBatch) -> torch.Tensor:
+        """Logits at the same places by the model's own head, for models without a plain one."""
         logits_RTV = self.model(
             input_ids=batch.input_ids_RT,
             position_ids=batch.position_ids_RT,
             attention_mask=batch.mask_R1TT,
             use_cache=False,
         ).logits
-        found: torch.Tensor = logits_RTV.flatten(0, 1)[batch.source_N]
+        found: torch.Tensor = logits_RTV.flatten(0, 1)[batch.source_S]
         return found
 
     def sampler_logits_BV(self, **inputs: Any) -> torch.Tensor:

@@ -49,7 +49,7 @@ def _hidden(model: Any, sequences: list[TokenSequence], *, share: bool) -> torch
         attention_mask=batch.mask_R1TT,
         use_cache=False,
     ).last_hidden_state
-    return hidden.flatten(0, 1)[batch.source_N].float()
+    return hidden.flatten(0, 1)[batch.source_S][batch.source_of_N].float()
 
 
 def _is_close(found: torch.Tensor, expected: torch.Tensor) -> bool:

@@ -1,10 +1,11 @@
 """The generation engine: completions of many prompts, decoded together.
 
 Called by `rollouts.collect` for training and evaluation. Each prompt is read once, what all prompts
-begin with once for them all (`rollouts.prefill`), and keys and values are then copied for the G
-completions of each; groups of different prompts decode in one batch; finished rows leave it. A
-completion depends on its seed, not on its neighbours (up to rounding, since matrix kernels sum in
-an order that follows the batch's shape).
+begin with once for them all (`rollouts.prefill`). Completions of one prompt are decoded as one row
+for as long as they are equal and get rows of their own where they part (`rollouts.tree`); groups of
+different prompts decode in one batch; finished rows leave it. A completion depends on its seed, not
+on its neighbours (up to rounding, since matrix kernels sum in an order that follows the batch's
+shape).
 """
 
 from __future__ import annotations
@@ -27,11 +28,10 @@ from training_core.rollouts.sampling import (
     likeliest_tokens,
     sample_tokens,
 )
+from training_core.rollouts.tree import plan_rows
 
 FEWEST_ROWS = 24
 """Rows below which a batch is not split over lanes."""
-COMPACT_BELOW_FRAC = 0.85
-"""Finished rows leave once fewer than this share of the rows is alive: copying them costs too."""
 
 Progress = Callable[[int, int], None]
 """Told (completions finished, tokens sampled) after each token; may raise to abandon the work."""
@@ -141,7 +141,10 @@ class _SharedReport:
 
 @dataclass
 class _Batch:
-    """Rows that are decoded together. B row that is alive; `rows_B` is its place in `places`."""
+    """Completions that are decoded together. B row of the batch, A completion that is unfinished.
+
+    What is counted by completions lies on the processor, what is counted by rows with the model.
+    """
 
     policy: Policy
     requests: Sequence[Request]
@@ -155,57 +158,61 @@ class _Batch:
     _entropies: list[torch.Tensor] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Read the prompts once and copy their keys and values to the rows."""
+        """Read the prompts; each is the first row of all its completions."""
         device = self.policy.device
         used = list(dict.fromkeys(request for request, _ in self.places))
         prompts = [self.requests[request].prompt_ids for request in used]
-        prefill = read_prompts(self.policy, prompts)
-        self._cache, mask_PT = prefill.cache, prefill.mask_PT
-        of_row = torch.tensor([used.index(request) for request, _ in self.places])
-        self._cache.batch_select_indices(of_row.to(device))
-        self._logits_BV = prefill.logits_PV[of_row.to(device)]
+        prefill = read_prompts(self.policy, prompts, room_rows=len(self.places))
+        self._cache, self._logits_BV = prefill.cache, prefill.logits_PV
+        self._prompt_width = prefill.mask_PT.shape[1]
         room = self.settings.max_new_tokens
-        context = self.policy.facts.context_tokens
-        lengths_B = torch.tensor([len(prompts[p]) for p in of_row.tolist()])
-        self._limit_B = (context - lengths_B).clamp(max=room).to(device)
-        self._length_B = lengths_B.to(device)
         # One column for each token that may come: the mask is a view that grows.
-        ahead = torch.ones(len(of_row), room, dtype=mask_PT.dtype)
-        self._mask_BT = torch.cat([mask_PT[of_row], ahead], dim=1).to(device)
-        self._prompt_width = mask_PT.shape[1]
-        self._rows_B = torch.arange(len(of_row), device=device)
-        self._alive_B = torch.ones(len(of_row), dtype=torch.bool, device=device)
-        self._eos_ids = torch.tensor(self.policy.facts.eos_ids, device=device)
-        self._end = torch.zeros(len(of_row), dtype=torch.long)
+        ahead_PT = torch.ones(len(prompts), room, dtype=prefill.mask_PT.dtype)
+        self._mask_BT = torch.cat([prefill.mask_PT, ahead_PT], dim=1).to(device)
+        lengths_P = torch.tensor([len(prompt) for prompt in prompts])
+        self._length_B = lengths_P.to(device)
+        self._places_A = torch.arange(len(self.places))
+        self._rows_A = torch.tensor([used.index(request) for request, _ in self.places])
+        limits_P = (self.policy.facts.context_tokens - lengths_P).clamp(max=room)
+        self._limit_A = limits_P[self._rows_A]
+        self._eos_ids = torch.tensor(self.policy.facts.eos_ids)
+        self._end = torch.zeros(len(self.places), dtype=torch.long)
         self._streams = UniformStreams(
             [self.requests[request].seeds[completion] for request, completion in self.places]
         )
 
     def step(self) -> bool:
-        """Sample one token in each row that is alive; False when all rows have finished."""
+        """Sample one token of each unfinished completion; False when there is none left."""
         choice = self._choose()
         self._record(choice)
-        tokens_B = choice.tokens_B
+        self.sampled += len(self._places_A)
         self._position += 1
-        ended_B = torch.isin(tokens_B, self._eos_ids) | (self._limit_B <= self._position)
-        ended_B &= self._alive_B
-        self._end[self._rows_B[ended_B].cpu()] = self._position
-        self._alive_B &= ~ended_B
-        alive = int(self._alive_B.sum())
-        self.sampled += len(self.places) - self.finished
-        self.finished = len(self.places) - alive
-        if alive == 0:
+        tokens_A = choice.tokens_A.cpu()
+        ended_A = torch.isin(tokens_A, self._eos_ids) | (self._limit_A <= self._position)
+        self._end[self._places_A[ended_A]] = self._position
+        goes_on_A = ~ended_A
+        self._places_A, self._limit_A = self._places_A[goes_on_A], self._limit_A[goes_on_A]
+        self.finished = len(self.places) - len(self._places_A)
+        if len(self._places_A) == 0:
             return False
-        tokens_B = self._compact(tokens_B, alive)
-        width = self._prompt_width + self._position
+        self._read(self._rows_A[goes_on_A], tokens_A[goes_on_A])
+        return True
+
+    def _read(self, rows_A: torch.Tensor, tokens_A: torch.Tensor) -> None:
+        """Give the chosen tokens rows, equal beginnings one for all, and compute what follows."""
+        plan = plan_rows(rows_A, tokens_A, rows=len(self._mask_BT))
+        self._rows_A = plan.rows_A
+        if plan.moves:
+            parents_B = plan.parents_B.to(self.policy.device)
+            self._cache.batch_select_indices(parents_B)
+            self._mask_BT, self._length_B = self._mask_BT[parents_B], self._length_B[parents_B]
         self._logits_BV = self.policy.sampler_logits_BV(
-            input_ids=tokens_B[:, None],
-            attention_mask=self._mask_BT[:, :width],
+            input_ids=plan.tokens_B[:, None].to(self.policy.device),
+            attention_mask=self._mask_BT[:, : self._prompt_width + self._position],
             position_ids=(self._length_B + (self._position - 1))[:, None],
             cache=self._cache,
             use_cache=True,
         )
-        return True
 
     def completions(self) -> list[Completion]:
         """What the rows have become, in the order of `places`."""
@@ -226,38 +233,28 @@ class _Batch:
         ]
 
     def _choose(self) -> Choice:
-        """The next token of each row in the batch."""
+        """The next token of each unfinished completion."""
+        rows_A = self._rows_A.to(self._logits_BV.device)
         if self.settings.temperature == 0:
-            return likeliest_tokens(self._logits_BV)
-        uniform_B = self._streams.column_B(self._position, self._rows_B.cpu())
+            return likeliest_tokens(self._logits_BV, rows_A)
+        uniform_A = self._streams.column_B(self._position, self._places_A)
         return sample_tokens(
             self._logits_BV,
-            uniform_B.to(self._logits_BV.device),
+            rows_A,
+            uniform_A.to(rows_A.device),
             temperature=self.settings.temperature,
         )
 
     def _record(self, choice: Choice) -> None:
-        """Append a column for all places; rows that have left keep zeros beyond their end."""
-        rows = self._rows_B.cpu()
-        for columns, values_B in (
-            (self._tokens, choice.tokens_B),
-            (self._logprobs, choice.logprobs_B),
-            (self._entropies, choice.entropy_B),
+        """Append a column for all places; those that have ended keep zeros beyond their end."""
+        for columns, values_A in (
+            (self._tokens, choice.tokens_A),
+            (self._logprobs, choice.logprobs_A),
+            (self._entropies, choice.entropy_A),
         ):
-            column = torch.zeros(len(self.places), dtype=values_B.dtype)
-            column[rows] = values_B.cpu()
+            column = torch.zeros(len(self.places), dtype=values_A.dtype)
+            column[self._places_A] = values_A.cpu()
             columns.append(column)
-
-    def _compact(self, tokens_B: torch.Tensor, alive: int) -> torch.Tensor:
-        """Drop finished rows from everything that is indexed by row, when it is worth the copy."""
-        if alive > COMPACT_BELOW_FRAC * len(tokens_B):
-            return tokens_B
-        keep = self._alive_B.nonzero()[:, 0]
-        self._cache.batch_select_indices(keep)
-        self._rows_B, self._alive_B = self._rows_B[keep], self._alive_B[keep]
-        self._mask_BT, self._limit_B = self._mask_BT[keep], self._limit_B[keep]
-        self._length_B = self._length_B[keep]
-        return tokens_B[keep]
 
 
 def rows_that_fit(config: Any, *, tokens: int, memory_bytes: int, dtype_bytes: int) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from transformers.cache_utils import DynamicCache
 
+from training_core.models.packing import common_tokens
 from training_core.models.policy import Policy
 from training_core.rollouts.kv_cache import GrowingLayer, make_cache
 from training_core.tensors import left_pad
@@ -33,9 +34,14 @@ class Prefill:
     """1 where a column holds a token of the prompt, 0 where it is padding; on the processor."""
 
 
-def read_prompts(policy: Policy, prompts: Sequence[tuple[int, ...]]) -> Prefill:
-    """Keys, values and next-token logits of each prompt under the policy's sampler."""
-    cache = make_cache(policy.model.config)
+def read_prompts(
+    policy: Policy, prompts: Sequence[tuple[int, ...]], *, room_rows: int
+) -> Prefill:
+    """Keys, values and next-token logits of each prompt under the policy's sampler.
+
+    The cache gets room for that many rows.
+    """
+    cache = make_cache(policy.model.config, room_rows=max(room_rows, len(prompts)))
     shared = _shareable_tokens(cache, prompts)
     if shared:
         prefix = torch.tensor([prompts[0][:shared]], device=policy.device)
@@ -52,13 +58,8 @@ def read_prompts(policy: Policy, prompts: Sequence[tuple[int, ...]]) -> Prefill:
 
 def common_prefix(rows: Sequence[tuple[int, ...]]) -> int:
     """How many first items all rows have in common."""
-    low, high = min(rows), max(rows)  # whatever these two share, all rows between them share
-    length = 0
-    for a, b in zip(low, high, strict=False):
-        if a != b:
-            break
-        length += 1
-    return length
+    # Whatever the least and the greatest share, all rows between them share.
+    return common_tokens(min(rows), max(rows))
 
 
 def _shareable_tokens(cache: DynamicCache, prompts: Sequence[tuple[int, ...]]) -> int:

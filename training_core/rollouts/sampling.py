@@ -37,39 +37,40 @@ class UniformStreams:
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen token of each row. Shapes: all (B,)."""
+    """The token of each draw. A draw; all (A,)."""
 
-    tokens_B: torch.Tensor
-    logprobs_B: torch.Tensor
+    tokens_A: torch.Tensor
+    logprobs_A: torch.Tensor
     """Log-probability of the token, in nats."""
-    entropy_B: torch.Tensor
+    entropy_A: torch.Tensor
     """Entropy of the distribution it was drawn from, in nats."""
 
 
 def sample_tokens(
-    logits_BV: torch.Tensor, uniform_B: torch.Tensor, *, temperature: float
+    logits_BV: torch.Tensor, rows_A: torch.Tensor, uniform_A: torch.Tensor, *, temperature: float
 ) -> Choice:
-    """Draw a token for each row: the first whose cumulative probability exceeds the uniform.
+    """Draw tokens, each from a row: the first whose cumulative probability exceeds the uniform.
 
-    Shapes: logits_BV float32, uniform_B in [0, 1). Probabilities are softmax(logits / temperature).
+    Shapes: logits_BV float32, rows_A row of each draw, uniform_A in [0, 1). Probabilities are
+    softmax(logits / temperature).
     """
     logprobs_BV = torch.log_softmax(logits_BV / temperature, dim=-1)
     probs_BV = logprobs_BV.exp()
     entropy_B = -(probs_BV * logprobs_BV).nan_to_num_(nan=0.0).sum(dim=-1)
-    cumulative_BV = probs_BV.cumsum_(dim=-1)
-    total_B1 = cumulative_BV[:, -1:]
-    point_B1 = uniform_B.to(cumulative_BV)[:, None] * total_B1
+    cumulative_AV = probs_BV.cumsum_(dim=-1)[rows_A]
+    total_A1 = cumulative_AV[:, -1:]
+    point_A1 = uniform_A.to(cumulative_AV)[:, None] * total_A1
     # A product that rounds up to the total would choose a token beyond all probability.
-    point_B1 = torch.minimum(point_B1, total_B1.nextafter(torch.zeros_like(total_B1)))
-    tokens_B1 = torch.searchsorted(cumulative_BV, point_B1, right=True)
+    point_A1 = torch.minimum(point_A1, total_A1.nextafter(torch.zeros_like(total_A1)))
+    tokens_A = torch.searchsorted(cumulative_AV, point_A1, right=True)[:, 0]
     # Logits that are no numbers have no such token: any will do, its log-probability is NaN.
-    tokens_B1.clamp_(max=logits_BV.shape[-1] - 1)
-    return Choice(tokens_B1[:, 0], logprobs_BV.gather(1, tokens_B1)[:, 0], entropy_B)
+    tokens_A.clamp_(max=logits_BV.shape[-1] - 1)
+    return Choice(tokens_A, logprobs_BV[rows_A, tokens_A], entropy_B[rows_A])
 
 
-def likeliest_tokens(logits_BV: torch.Tensor) -> Choice:
+def likeliest_tokens(logits_BV: torch.Tensor, rows_A: torch.Tensor) -> Choice:
     """Greedy choice, with log-probability and entropy at temperature 1."""
-    tokens_B1 = logits_BV.argmax(dim=-1, keepdim=True)
+    tokens_A = logits_BV.argmax(dim=-1)[rows_A]
     logprobs_BV = torch.log_softmax(logits_BV, dim=-1)
     entropy_B = -(logprobs_BV.exp() * logprobs_BV).nan_to_num_(nan=0.0).sum(dim=-1)
-    return Choice(tokens_B1[:, 0], logprobs_BV.gather(1, tokens_B1)[:, 0], entropy_B)
+    return Choice(tokens_A, logprobs_BV[rows_A, tokens_A], entropy_B[rows_A])

@@ -16,7 +16,7 @@ from tests.training_core.models.policies import (
 from training_core.models import logprobs as logprobs_module
 from training_core.models.loading import LoadedModel, make_policy
 from training_core.models.logprobs import completion_logprobs
-from training_core.models.packing import TokenSequence, build_batch, plan_rows
+from training_core.models.packing import TokenSequence, build_batch, join_rows, plan_rows
 from training_core.models.policy import Policy
 from training_core.models.tiny import build_tiny_tokenizer
 
@@ -33,6 +33,8 @@ def found_logprobs(
 ) -> list[torch.Tensor]:
     """Per sequence, as one packed batch gives them."""
     rows = plan_rows(sequences, share=share, row_tokens=row_tokens)
+    if share:
+        rows = join_rows(sequences, rows, row_tokens=row_tokens)
     batch = build_batch(sequences, rows, pad_id=policy.facts.pad_id)
     found = completion_logprobs(policy, batch, temperature=temperature).logprobs_N
     lengths = [len(sequences[member].completion_ids) for member in batch.members]
@@ -51,10 +53,13 @@ def test_equals_a_plain_log_softmax(policy: Policy, temperature: float) -> None:
             assert logprobs.dtype == torch.float32
 
 
-@pytest.mark.parametrize("row_tokens", [1024, 20])
+@pytest.mark.parametrize("row_tokens", [1024, 40, 20])
 def test_sharing_a_prompt_changes_nothing(policy: Policy, row_tokens: int) -> None:
-    """Three groups in rows of their own, once all in one row, once in rows that overflow."""
-    sequences = make_group(7, [5, 1, 9, 3]) + make_group(4, [6, 2]) + make_group(11, [1])
+    """Groups with and without a common beginning, in rows of any length, some sampled twice."""
+    groups = make_group(7, [5, 1, 9, 3]) + make_group(4, [6, 2]) + make_group(11, [1])
+    beginning = make_sequences((13, 1))[0].prompt_ids
+    alike = [TokenSequence(beginning + one.prompt_ids, one.completion_ids) for one in groups]
+    sequences = groups + alike + groups[:3] + alike[2:4]
     with torch.no_grad():
         shared = found_logprobs(policy, sequences, share=True, row_tokens=row_tokens)
         alone = found_logprobs(policy, sequences)
@@ -65,6 +70,9 @@ def test_sharing_a_prompt_changes_nothing(policy: Policy, row_tokens: int) -> No
 def test_sharing_a_prompt_leaves_the_gradient() -> None:
     policy = build_policy()
     sequences = make_group(7, [5, 1, 9, 3])
+    sequences += sequences[1:3] + [
+        TokenSequence(one.prompt_ids + (8, 9), one.completion_ids) for one in sequences
+    ]
     gradients = []
     for share in (True, False):
         total = torch.stack(
@@ -100,12 +108,13 @@ def test_the_pad_token_itself_is_no_padding(policy: Policy) -> None:
 
 def test_chunks_equal_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = build_policy()
-    sequences = make_sequences(*UNEVEN)
+    sequences = make_sequences(*UNEVEN) + make_group(6, [4, 1, 4])
+    sequences += sequences[-2:]
     found = []
     for limit in (1 << 29, 0):
         monkeypatch.setattr(logprobs_module, "KEPT_LOGIT_BYTES", limit)
         monkeypatch.setattr(logprobs_module, "CHUNK_TOKENS", 3)
-        logprobs = torch.cat(found_logprobs(policy, sequences, temperature=0.7))
+        logprobs = torch.cat(found_logprobs(policy, sequences, share=True, temperature=0.7))
         weights = torch.arange(1.0, len(logprobs) + 1)
         gradient = torch.autograd.grad((logprobs * weights).sum(), policy.parameters())
         found.append((logprobs, gradient))
@@ -121,7 +130,8 @@ def test_hits_are_the_likeliest_tokens(policy: Policy) -> None:
         best = int(policy.model(input_ids=torch.tensor([prompt])).logits[0, -1].argmax())
     sequences = [TokenSequence(prompt, (best,)), TokenSequence(prompt, (best - 1,))]
     batch = build_batch(sequences, plan_rows(sequences, share=True), pad_id=0)
-    assert completion_logprobs(policy, batch).hit_N.tolist() == [True, False]
+    hits = dict(zip(batch.members, completion_logprobs(policy, batch).hit_N.tolist(), strict=True))
+    assert hits == {0: True, 1: False}
 
 
 def test_a_model_that_scales_its_logits_keeps_its_own_head() -> None:

@@ -48,13 +48,13 @@ def test_common_prefix(rows: list[str], length: int) -> None:
 
 
 def test_the_beginning_is_read_once(policy: Policy, read: list[int]) -> None:
-    read_prompts(policy, PROMPTS)
+    read_prompts(policy, PROMPTS, room_rows=1)
     assert read == [21, 4 * 14]
 
 
 @torch.no_grad()
 def test_next_tokens_are_those_of_each_prompt_alone(policy: Policy) -> None:
-    prefill = read_prompts(policy, PROMPTS)
+    prefill = read_prompts(policy, PROMPTS, room_rows=1)
     for prompt, logits_V, mask_T in zip(PROMPTS, prefill.logits_PV, prefill.mask_PT, strict=True):
         alone = policy.model(input_ids=torch.tensor([prompt])).logits[0, -1]
         assert torch.allclose(logits_V, alone, atol=1e-4, rtol=0)
@@ -75,13 +75,13 @@ def test_completions_are_those_of_each_prompt_alone() -> None:
 def test_a_prompt_that_is_all_beginning_keeps_a_token_to_read(
     policy: Policy, read: list[int]
 ) -> None:
-    read_prompts(policy, [PREFIX, PREFIX + ENDINGS[0]])
+    read_prompts(policy, [PREFIX, PREFIX + ENDINGS[0]], room_rows=1)
     assert read == [20, 2 * 4]
 
 
 def test_one_prompt_or_a_short_beginning_is_read_as_it_is(policy: Policy, read: list[int]) -> None:
-    read_prompts(policy, PROMPTS[:1])
-    read_prompts(policy, [(5, *ENDINGS[0]), (5, *ENDINGS[1])])
+    read_prompts(policy, PROMPTS[:1], room_rows=9)
+    read_prompts(policy, [(5, *ENDINGS[0]), (5, *ENDINGS[1])], room_rows=1)
     assert read == [24, 2 * 10]
 
 
@@ -91,7 +91,7 @@ def test_a_sliding_window_counts_columns_so_nothing_is_shared(
     sliding = MistralConfig(num_hidden_layers=2, sliding_window=16)
     layers = make_cache(sliding).layers
     cache = make_cache(policy.model.config)
-    monkeypatch.setattr("training_core.rollouts.prefill.make_cache", lambda _: cache)
+    monkeypatch.setattr("training_core.rollouts.prefill.make_cache", lambda *_, **__: cache)
     cache.layers[0] = layers[0]
-    read_prompts(policy, PROMPTS)
+    read_prompts(policy, PROMPTS, room_rows=1)
     assert read == [4 * 35]
