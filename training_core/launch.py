@@ -57,7 +57,7 @@ def open_session(
     damaged: list[tuple[Path, str]] = []
     found = store.find_newest(lambda path, reason: damaged.append((path, reason)))
     _report_damage(log, damaged, found)
-    policy, plan = _open_policy(spec, models_dir, found)
+    policy, plan = open_policy(spec, models_dir, found)
     state = found.state if found else _fresh_state(spec)
     accelerator = Accelerator(
         cpu=plan.device.type == "cpu",
@@ -84,7 +84,7 @@ def open_session(
     return session
 
 
-def _open_policy(
+def open_policy(
     spec: RunSpec, models_dir: Path, found: Resumable | None
 ) -> tuple[Policy, ComputePlan]:
     """The policy on its device, with the weights of the checkpoint if there is one."""

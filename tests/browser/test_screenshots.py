@@ -164,7 +164,8 @@ def visit(page: Page, name: str, address: str) -> None:
     if page.locator("#curves").count():
         chart = page.locator("#curves article, #curves .state").first
         expect(chart).to_be_visible()
-        chart.scroll_into_view_if_needed()  # charts are drawn when they come into view
+        # Charts are drawn when they come into view; the page may replace them at any time.
+        page.evaluate("document.getElementById('curves').scrollIntoView()")
         expect(page.locator("#curves .js-plotly-plot, #curves .state").first).to_be_visible()
         page.evaluate("scrollTo(0, 0)")
     page.wait_for_timeout(250)

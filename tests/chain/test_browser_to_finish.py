@@ -42,7 +42,7 @@ def test_from_sign_in_to_a_moving_chart_and_a_finished_run(
     run = Run.objects.get()
     chart = page.locator('article[data-key="reward"]')
     chart.wait_for(timeout=90_000)
-    chart.scroll_into_view_if_needed()
+    chart.evaluate("(article) => article.scrollIntoView()")
     early = wait_for_points(page, 2)
     wait_for_points(page, early + 1)
     expect(page.locator("#run-live .pill").first).to_have_text("succeeded", timeout=120_000)

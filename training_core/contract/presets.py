@@ -61,7 +61,7 @@ _ADDITION = ReasoningGymDomain(
         "allow_parentheses": False,
     },
     system_prompt=_ANSWER_PROMPT,
-    held_out_items=400,
+    held_out_items=320,
 )
 
 _TAGGED_NUMBER = RewardSpec(
@@ -86,15 +86,15 @@ TEACH_SMOLLM2_TO_ADD = Preset(
         stages=(
             SftStage(steps=20, batch_size=8, optimiser=OptimiserSpec(learning_rate=1e-5)),
             RlStage(
-                steps=50,
+                steps=28,
                 prompts_per_step=8,
                 group_size=16,
                 sampling=SamplingSpec(max_new_tokens=16),
-                optimiser=OptimiserSpec(learning_rate=1e-6, warmup_steps=5),
+                optimiser=OptimiserSpec(learning_rate=1.5e-6, warmup_steps=3),
             ),
         ),
-        evaluation=EvaluationSpec(interval_steps=25, max_new_tokens=16),
-        checkpoint=CheckpointSpec(interval_steps=25),
+        evaluation=EvaluationSpec(interval_steps=0, max_new_tokens=16),
+        checkpoint=CheckpointSpec(interval_steps=14),
     ),
 )
 

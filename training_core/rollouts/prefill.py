@@ -34,9 +34,7 @@ class Prefill:
     """1 where a column holds a token of the prompt, 0 where it is padding; on the processor."""
 
 
-def read_prompts(
-    policy: Policy, prompts: Sequence[tuple[int, ...]], *, room_rows: int
-) -> Prefill:
+def read_prompts(policy: Policy, prompts: Sequence[tuple[int, ...]], *, room_rows: int) -> Prefill:
     """Keys, values and next-token logits of each prompt under the policy's sampler.
 
     The cache gets room for that many rows.

@@ -71,7 +71,7 @@ def test_sharing_a_prompt_leaves_the_gradient() -> None:
     policy = build_policy()
     sequences = make_group(7, [5, 1, 9, 3])
     sequences += sequences[1:3] + [
-        TokenSequence(one.prompt_ids + (8, 9), one.completion_ids) for one in sequences
+        TokenSequence((*one.prompt_ids, 8, 9), one.completion_ids) for one in sequences
     ]
     gradients = []
     for share in (True, False):

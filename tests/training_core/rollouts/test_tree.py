@@ -59,7 +59,7 @@ def test_dead_rows_stay_while_they_are_few_and_leave_together() -> None:
 def test_any_plan_keeps_every_history() -> None:
     """What a completion's row has read is what the completion has chosen, whatever happens."""
     random = Random(0)
-    chosen = {n: "" for n in range(24)}
+    chosen = dict.fromkeys(range(24), "")
     rows_A = torch.tensor([n // 8 for n in range(24)])
     read = ["", "", ""]
     for _ in range(12):

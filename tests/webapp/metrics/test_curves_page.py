@@ -192,7 +192,7 @@ def test_any_name_and_any_number_draws_without_a_complaint(
     page = open_run(run)
     for name in NAMES:
         found = page.locator(".chart").filter(has=page.get_by_text(name, exact=True)).first
-        found.scroll_into_view_if_needed()
+        found.evaluate("(article) => article.scrollIntoView()")
         expect(found.locator(".main-svg").first).to_be_visible(timeout=20_000)
         found.get_by_role("button", name="Logarithmic").click()
         found.get_by_role("button", name="as a table").click()
