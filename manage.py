@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Temper's command line: `python manage.py up`, `doctor`, `login-link` and Django's own commands.
+"""Temper's command line: `./manage.py up`, `doctor`, `login-link` and Django's own commands.
 
-Runs with the packages of `.venv` from any directory; a command may be spelled with dashes.
+Runs with the packages of `.venv` from any directory, whichever Python it was started with; a
+command may be spelled with dashes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,14 @@ def spelled_for_django(arguments: list[str]) -> list[str]:
     if len(arguments) > 1 and not arguments[1].startswith("-"):
         return [arguments[0], arguments[1].replace("-", "_"), *arguments[2:]]
     return arguments
+
+
+def start_again_in_venv() -> None:
+    """Give way to the Python of `.venv`, where there is one and this is another."""
+    venv = REPOSITORY / ".venv"
+    python = venv / "bin" / "python"
+    if python.exists() and not os.path.samefile(sys.prefix, venv):
+        os.execv(python, [str(python), *sys.argv])
 
 
 def missing_packages(error: ImportError) -> str:
@@ -38,6 +47,7 @@ def main() -> None:
 
         from webapp.launcher.errors import LauncherError
     except ImportError as error:
+        start_again_in_venv()
         raise SystemExit(missing_packages(error)) from error
     try:
         execute_from_command_line(spelled_for_django(sys.argv))

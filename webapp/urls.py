@@ -14,6 +14,8 @@ admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-a
 # There is no mail, so a forgotten password is mended by `manage.py login-link`.
 NO_RESET = {"exception": Exception("Passwords are not reset by mail here.")}
 
+handler500 = "webapp.ui.views.errors.server_error"
+
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="runs:index"), name="home"),
     path("accounts/", include("webapp.accounts.urls")),

@@ -36,31 +36,51 @@ def test_the_last_logs_are_kept_and_no_more(tmp_path: Path) -> None:
     assert len(list((tmp_path / "logs").iterdir())) == logs.KEPT
 
 
-def test_each_installation_gets_a_port_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_installation_gets_a_port_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("TEMPER_PORT", raising=False)
     with (
-        addresses.open_listener("127.0.0.1") as first,
-        addresses.open_listener("127.0.0.1") as second,
+        addresses.open_listener("127.0.0.1", tmp_path) as first,
+        addresses.open_listener("127.0.0.1", tmp_path) as second,
     ):
         assert addresses.FIRST_PORT <= first.getsockname()[1] < second.getsockname()[1]
 
 
-def test_a_wanted_port_must_be_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installation_keeps_its_port(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Open pages find the server again, though a lower port has become free."""
+    monkeypatch.delenv("TEMPER_PORT", raising=False)
+    with (
+        addresses.open_listener("127.0.0.1", tmp_path),
+        addresses.open_listener("127.0.0.1", tmp_path) as second,
+    ):
+        port = second.getsockname()[1]
+    addresses.remember_url(tmp_path, addresses.base_url("127.0.0.1", port))
+    with addresses.open_listener("127.0.0.1", tmp_path) as again:
+        assert again.getsockname()[1] == port
+        with addresses.open_listener("127.0.0.1", tmp_path) as other:
+            assert other.getsockname()[1] != port
+    (tmp_path / "address.json").write_text('{"url": 7}')
+    with addresses.open_listener("127.0.0.1", tmp_path) as any_one:
+        assert any_one.getsockname()[1] >= addresses.FIRST_PORT
+
+
+def test_a_wanted_port_must_be_free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         monkeypatch.setenv("TEMPER_PORT", str(taken.getsockname()[1]))
         with pytest.raises(LauncherError, match="already in use"):
-            addresses.open_listener("127.0.0.1")
+            addresses.open_listener("127.0.0.1", tmp_path)
     monkeypatch.setenv("TEMPER_PORT", "http")
     with pytest.raises(LauncherError, match="no port number"):
-        addresses.open_listener("127.0.0.1")
+        addresses.open_listener("127.0.0.1", tmp_path)
 
 
-def test_a_host_that_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_is_not_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TEMPER_PORT", "8765")
     with pytest.raises(LauncherError, match=r"TEMPER_HOST is 'no-such-host\.invalid'"):
-        addresses.open_listener("no-such-host.invalid")
+        addresses.open_listener("no-such-host.invalid", tmp_path)
     with pytest.raises(LauncherError, match="cannot be used"):
-        addresses.open_listener("192.0.2.1")
+        addresses.open_listener("192.0.2.1", tmp_path)
 
 
 def test_the_link_leads_where_a_browser_can_go() -> None:

@@ -113,11 +113,20 @@ _SENTENCES = {
     "model_attributes_type": "Must be a group of fields; got {value}.",
     "string_too_short": "Must not be empty.",
     "string_too_long": "Must have at most {max_length} characters.",
-    "string_pattern_mismatch": "{value} does not have the form {pattern}.",
+    "string_pattern_mismatch": "Must be {form}; got {value}.",
     "too_short": "Needs at least {min_length} item.",
     "too_long": "Must have at most {max_length} items.",
 }
 """pydantic's kind of error to a sentence over its context and the value that was given."""
+PATTERN_WORDS = {
+    r"^[a-z][a-z0-9_]*$": "lower-case letters, digits and _, beginning with a letter",
+    r"^[a-z][a-z0-9_]*$|^$": "lower-case letters, digits and _, beginning with a letter, or empty",
+    r"^[a-z][a-z0-9_\-]*$": "lower-case letters, digits, _ and -, beginning with a letter",
+    r"^[a-z0-9][a-z0-9_\-]*$": "lower-case letters, digits, _ and -, not beginning with _ or -",
+    r"^[a-z0-9][a-z0-9_\-]*(/[a-z0-9_\-]+)*$": "lower-case letters, digits, _ and -, with / between"
+    " the parts, such as math/add",
+}
+"""Each pattern of a spec's fields to what people read instead of it."""
 
 
 def _sentence(item: Any) -> str:
@@ -129,6 +138,7 @@ def _sentence(item: Any) -> str:
     if kind == "value_error":
         return _capital(str(context.get("error", item["msg"])))
     value = _shown(item.get("input"))
+    context["form"] = PATTERN_WORDS.get(str(context.get("pattern")), "of another form")
     template = _SENTENCES.get(kind)
     if template is None:
         return f"{_capital(item['msg'])[:-1]}; got {value}."

@@ -39,7 +39,7 @@ class FormatReward(StrictModel):
     """Kind of reward."""
     name: RewardName = "format"
     """Name in charts and tables."""
-    tags: tuple[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], ...] = Field(
+    tags: tuple[Annotated[str, Field(max_length=40, pattern=r"^[a-z][a-z0-9_]*$")], ...] = Field(
         default=("answer",), min_length=1, max_length=8
     )
     """Tags that must follow each other, such as `think`, `answer`."""

@@ -39,6 +39,8 @@ class MappingForm:
     row_errors: list[RowError] = field(default_factory=list)
     """What is wrong in the rows of the preview."""
     is_guess: bool = False
+    has_no_rows: bool = False
+    """Whether the file is nothing but a header."""
 
     @classmethod
     def opening(cls, job: DatasetImport) -> MappingForm:
@@ -125,7 +127,9 @@ class MappingForm:
         """Read the first rows under the mapping."""
         if self.layout is None or not (self.mapping.prompt and self.mapping.answer):
             return
-        for item in islice(read_rows(self.path, self.layout), PREVIEWED):
+        items = list(islice(read_rows(self.path, self.layout), PREVIEWED))
+        self.has_no_rows = not items
+        for item in items:
             made = [item] if isinstance(item, RowError) else make_record(item, self.mapping)
             if isinstance(made, DatasetRecord):
                 self.previews.append(made)

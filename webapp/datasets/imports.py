@@ -122,17 +122,20 @@ def _count(survey: Survey, record: DatasetRecord) -> None:
 def _verdict(survey: Survey) -> str:
     """Why nothing is imported; empty when the file is good."""
     if survey.error_count:
-        rows = "row is" if survey.error_count == 1 else "rows are"
+        is_one = survey.error_count == 1
         return (
-            f"{survey.error_count:,} of {survey.rows:,} {rows} bad, so nothing was imported. "
-            "Mend them and upload the file again."
+            f"{survey.error_count:,} of {survey.rows:,} {'row' if survey.rows == 1 else 'rows'} "
+            f"{'is' if is_one else 'are'} bad, so nothing was imported. "
+            f"Mend {'it' if is_one else 'them'} and upload the file again."
         )
     if not survey.rows:
         return "The file has a header but no rows."
     if not survey.sides.enough:
+        found = len(survey.sides.ranks)
+        prompts = "prompt" if found == 1 else "prompts"
         return (
-            f"The file has {len(survey.sides.ranks)} different prompts; a version needs at least "
-            f"{FEWEST_PROMPTS}, to have both a training and a held-out side."
+            f"The file has {found} different {prompts}; a version needs at least {FEWEST_PROMPTS}, "
+            "to have both a training and a held-out side."
         )
     return ""
 

@@ -25,6 +25,10 @@ _MAGIC = (
     (b"\x28\xb5\x2f\xfd", "It is zstd-compressed. Unpack it first: `unzstd FILE`."),
     (b"BZh", "It is bzip2-compressed. Unpack it first: `bunzip2 FILE`."),
     (b"\xfd7zXZ", "It is xz-compressed. Unpack it first: `unxz FILE`."),
+    (b"\x89PNG", "It is an image, not a table. Choose a CSV or JSONL file."),
+    (b"\xff\xd8\xff", "It is an image, not a table. Choose a CSV or JSONL file."),
+    (b"GIF8", "It is an image, not a table. Choose a CSV or JSONL file."),
+    (b"%PDF", "It is a PDF, not a table. Choose a CSV or JSONL file."),
     (b"\xff\xfe", "It is UTF-16. Save it as UTF-8: `iconv -f UTF-16 -t UTF-8`."),
     (b"\xfe\xff", "It is UTF-16. Save it as UTF-8: `iconv -f UTF-16 -t UTF-8`."),
 )

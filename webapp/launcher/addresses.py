@@ -1,6 +1,7 @@
 """The address of the web server: chosen by `up`, found again by `login-link`.
 
-TEMPER_HOST (127.0.0.1) and TEMPER_PORT (the first free one from 8000) override the choice.
+TEMPER_HOST (127.0.0.1) and TEMPER_PORT (the last one used, else the first free one from 8000)
+override the choice.
 """
 
 from __future__ import annotations
@@ -27,18 +28,30 @@ def host() -> str:
     return os.environ.get("TEMPER_HOST") or DEFAULT_HOST
 
 
-def open_listener(on_host: str) -> socket.socket:
-    """A listening socket on TEMPER_PORT when set, else on the first free port."""
+def open_listener(on_host: str, base: Path) -> socket.socket:
+    """A listening socket on TEMPER_PORT when set, else on the last port used or the first free one.
+
+    The last one first, so that bookmarks and open pages find the server again.
+    """
     wanted = os.environ.get("TEMPER_PORT")
     if wanted:
         return listener_on(on_host, checked_port(wanted))
-    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
+    for port in (*last_port(base), *range(FIRST_PORT, FIRST_PORT + PORTS_TRIED)):
         with contextlib.suppress(LauncherError):
             return listener_on(on_host, port)
     last = FIRST_PORT + PORTS_TRIED - 1
     raise LauncherError(
         f"No port of {on_host} from {FIRST_PORT} to {last} is free: set TEMPER_PORT."
     )
+
+
+def last_port(base: Path) -> list[int]:
+    """The port that the server of this installation had when it last ran, if any."""
+    try:
+        port = urlsplit(str(json.loads((base / "address.json").read_text())["url"])).port
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return [port] if port else []
 
 
 def checked_port(text: str) -> int:

@@ -78,7 +78,7 @@ class Up:
         say(f"Temper starts in {REPOSITORY}, state in {self.base}")
         take_down_leftovers(self.base, say)
         if not self.workers_only:
-            self.listener = addresses.open_listener(addresses.host())
+            self.listener = addresses.open_listener(addresses.host(), self.base)
         with self.console.step("hardware") as notes:
             notes += [str(gpu) for gpu in self.gpus] or ["no GPU: training runs on the CPU"]
         with self.console.step("packages") as notes:
@@ -93,7 +93,7 @@ class Up:
         self._start_workers(tree)
         if not self.workers_only:
             say(
-                f"\nSign in, once, within 15 minutes (another: manage.py login-link):\n"
+                f"\nSign in, once, within 15 minutes (another: ./manage.py login-link):\n"
                 f"  {database_steps.login_url()}\n"
             )
         database_steps.disconnect()

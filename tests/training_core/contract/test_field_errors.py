@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.training_core.contract.documents import DELETE, changed, document
-from training_core.contract.field_errors import FieldError, field_errors
+from training_core.contract.field_errors import PATTERN_WORDS, FieldError, field_errors
 from training_core.contract.spec import RunSpec
 
 
@@ -167,3 +167,24 @@ def test_a_huge_value_is_not_repeated_in_the_message(value: Any) -> None:
 @pytest.mark.parametrize("data", [None, 5, "spec", [], {}])
 def test_what_is_no_spec_at_all(data: Any) -> None:
     assert all(error.message.endswith(".") for error in errors_of(data))
+
+
+def test_every_pattern_is_told_in_words() -> None:
+    """A new pattern without words would be shown to people as a regular expression."""
+    found: set[str] = set()
+
+    def walk(schema: Any) -> None:
+        if isinstance(schema, dict):
+            found.update(v for k, v in schema.items() if k == "pattern" and isinstance(v, str))
+            schema = list(schema.values())
+        for part in schema if isinstance(schema, list) else ():
+            walk(part)
+
+    walk(RunSpec.model_json_schema())
+    assert found == set(PATTERN_WORDS)
+
+
+def test_a_name_of_another_form() -> None:
+    [error] = errors_of(changed("domains.0.name", "Math"))
+    assert error.message.startswith("Must be lower-case letters, digits, _ and -, with / between")
+    assert error.message.endswith("; got 'Math'.")

@@ -51,6 +51,8 @@ BAD_FILES = [
     BadFile("blank.csv", b" \n\n\t\n", "empty"),
     BadFile("only-bom.csv", b"\xef\xbb\xbf", "empty"),
     BadFile("packed.jsonl.gz", gzip.compress(lines(*FILLER)), "gunzip"),
+    BadFile("picture.csv", b"\x89PNG\r\n\x1a\n" + bytes(64), "It is an image"),
+    BadFile("paper.csv", b"%PDF-1.7\n%\xe2\xe3\n", "It is a PDF"),
     BadFile("really-gzip.jsonl", gzip.compress(lines(*FILLER)), "gunzip"),
     BadFile("sheet.xlsx", b"PK\x03\x04rest", "spreadsheet"),
     BadFile("table.parquet", b"PAR1rest", "Parquet"),

@@ -99,7 +99,7 @@ def test_the_first_thousand_reasons_are_kept_and_all_are_counted(ada: User) -> N
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (lines({"prompt": "q", "answer": "1"}), "1 different prompts"),
+        (lines({"prompt": "q", "answer": "1"}), "1 different prompt;"),
         (b"prompt,answer\n", "no rows"),
     ],
 )

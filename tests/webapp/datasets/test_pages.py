@@ -123,7 +123,7 @@ def test_errors_are_listed_and_downloaded(browser: Client, ada: User) -> None:
     services.start_import(job, "Bad", Mapping("question", "answer"), "")
     services.run_import(job.pk)
     page = browser.get(reverse("datasets:import", args=[job.pk])).content.decode()
-    assert "1 of 41 row is bad, so nothing was imported" in page
+    assert "1 of 41 rows is bad, so nothing was imported" in page
     table = browser.get(reverse("datasets:import_errors", args=[job.pk])).content.decode()
     assert table.splitlines()[1] == "1,answer,missing,There is no 'answer' here."
     again = browser.get(reverse("datasets:import", args=[job.pk]) + "?columns=1")
@@ -189,3 +189,10 @@ def test_a_dataset_opens_the_launch_form(browser: Client, ada: User) -> None:
     assert f'<option value="{version.pk}" selected>' in page
     assert "dataset/sums" in page
     assert browser.get(f"{reverse('runs:launch')}?dataset=nonsense").status_code == 404
+
+
+def test_a_file_that_is_only_a_header_says_so(browser: Client, ada: User) -> None:
+    job = services.store_upload(ada, "head.csv", [b"prompt,answer\n"])
+    page = browser.get(f"/datasets/imports/{job.pk}/").content.decode()
+    assert "The file has a header but no rows." in page
+    assert "Choose the columns of the prompt" not in page

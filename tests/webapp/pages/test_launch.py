@@ -71,7 +71,7 @@ CASES = [
     ("stages.1.optimiser.learning_rate", "-1", "Must be at least 0"),
     ("stages.1.optimiser.learning_rate", "", "Must be a number"),
     ("stages.1.algorithm.clip_low", "1", "Must be below 1"),
-    ("stages.0.name", "Warm Up", "does not have the form"),
+    ("stages.0.name", "Warm Up", "Must be lower-case letters, digits, _ and -"),
     ("domains.0.weight", "nan", "finite"),
     ("domains.0.params", "max_digits: 1\nbogus: 3", "bogus"),
     ("domains.0.params", "a: b: c", "Must be a group of named values"),
