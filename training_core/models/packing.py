@@ -160,7 +160,7 @@ def build_batch(
             source = torch.tensor(path[first : first + len(completion)], dtype=torch.long)
             sources.append(source + r * shape[1])
             targets.extend(completion)
-    source_S, source_of_N = torch.cat(sources).unique(return_inverse=True)
+    source_S, source_of_N = torch.cat(sources).unique(return_inverse=True)  # type: ignore[no-untyped-call]
     return PackedBatch(
         input_ids_RT,
         position_ids_RT,

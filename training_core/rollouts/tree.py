@@ -37,7 +37,7 @@ def plan_rows(rows_A: torch.Tensor, tokens_A: torch.Tensor, *, rows: int) -> Row
     processor.
     """
     pairs_A2 = torch.stack([rows_A, tokens_A], dim=1)
-    children_C2, child_of_A = pairs_A2.unique(dim=0, return_inverse=True)  # sorted
+    children_C2, child_of_A = pairs_A2.unique(dim=0, return_inverse=True)  # type: ignore[no-untyped-call]
     parents_C, tokens_C = children_C2.unbind(dim=1)
     stays_C = torch.ones_like(parents_C, dtype=torch.bool)
     stays_C[1:] = parents_C[1:] != parents_C[:-1]
