@@ -18,7 +18,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 from tests.engines import Engines
 from webapp.accounts.models import User
@@ -35,6 +42,10 @@ document.addEventListener('securitypolicyviolation', (event) => {
 });
 """
 
+PATIENCE_MS = 15_000
+"""Longest wait for a page on a busy machine; nothing is asserted about time."""
+
+expect.set_options(timeout=PATIENCE_MS)
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright keeps an event loop in this thread
 
 
@@ -102,7 +113,7 @@ class Watched:
     def context(self, **options: object) -> BrowserContext:
         """A fresh browser profile."""
         context = self.browser.new_context(base_url=self.url, **options)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE_MS)
         context.add_init_script(WATCH_POLICY)
         context.on("page", self._watch)
         self.contexts.append(context)
