@@ -21,7 +21,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from training_core.contract.domains import DatasetRecord
-from webapp.audit.record import record
+from webapp.audit.record import record as write_entry
 from webapp.datasets.layout import Layout, detect, read_rows
 from webapp.datasets.mapping import Mapping, make_record
 from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
@@ -164,7 +164,7 @@ def _write(
         version.state = DatasetVersion.State.READY
         version.save()
         job.version, job.dataset = version, version.dataset
-        record(
+        write_entry(
             "dataset.version",
             actor=job.owner,
             kind="dataset",
