@@ -79,7 +79,7 @@ class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
 
     def _grown(self, buffer: torch.Tensor, rows: int, positions: int) -> torch.Tensor:
         """A larger buffer with the filled part of the old one."""
-        grown = self._room(buffer, max(rows, self._rows), positions)
+        grown = self._room(buffer, rows, positions)
         filled = buffer[: self._rows, :, : self._length]
         grown[: self._rows, :, : self._length] = filled
         return grown

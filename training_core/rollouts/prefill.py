@@ -39,7 +39,7 @@ def read_prompts(policy: Policy, prompts: Sequence[tuple[int, ...]], *, room_row
 
     The cache gets room for that many rows.
     """
-    cache = make_cache(policy.model.config, room_rows=max(room_rows, len(prompts)))
+    cache = make_cache(policy.model.config, room_rows=room_rows)
     shared = _shareable_tokens(cache, prompts)
     if shared:
         prefix = torch.tensor([prompts[0][:shared]], device=policy.device)

@@ -47,8 +47,6 @@ def plan_rows(rows_A: torch.Tensor, tokens_A: torch.Tensor, *, rows: int) -> Row
     place_C = parents_C.clone()
     moving = int((~stays_C).sum())
     place_C[~stays_C] = is_free_B.nonzero()[:moving, 0]
-    used = int(place_C.max()) + 1
-    count = max(rows, used)
     parents_B = torch.arange(count)
     parents_B[place_C] = parents_C
     tokens_B = torch.zeros(count, dtype=torch.long)

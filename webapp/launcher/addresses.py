@@ -48,7 +48,7 @@ def open_listener(on_host: str, base: Path) -> socket.socket:
 def last_port(base: Path) -> list[int]:
     """The port that the server of this installation had when it last ran, if any."""
     try:
-        port = urlsplit(str(json.loads((base / "address.json").read_text())["url"])).port
+        port = urlsplit(_remembered_url(base)).port
     except (OSError, ValueError, KeyError, TypeError):
         return []
     return [port] if port else []
@@ -93,11 +93,16 @@ def remember_url(base: Path, url: str) -> None:
     (base / "address.json").write_text(json.dumps({"url": url}))
 
 
+def _remembered_url(base: Path) -> str:
+    """What `remember_url` kept. Raises OSError, ValueError, KeyError or TypeError."""
+    return str(json.loads((base / "address.json").read_text())["url"])
+
+
 def known_url(base: Path) -> str:
     """The address of the server that runs, or ran last; else where it would be looked for first."""
     try:
-        return str(json.loads((base / "address.json").read_text())["url"])
-    except (OSError, ValueError, KeyError):
+        return _remembered_url(base)
+    except (OSError, ValueError, KeyError, TypeError):
         port = os.environ.get("TEMPER_PORT", str(FIRST_PORT))
         return base_url(host(), int(port) if port.isdigit() else FIRST_PORT)
 
