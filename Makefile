@@ -4,6 +4,7 @@
 SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
+IN_PARALLEL = -n logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 TEMPLATES = find templates -name '*.html' -print0
 
 .DEFAULT_GOAL := help
@@ -22,7 +23,7 @@ run: setup  ## Set up, then start everything; Ctrl+C stops it
 	@exec "$(BIN)/python" manage.py up
 
 test: setup-tests check  ## Set up, check, and run every test
-	@"$(BIN)/python" -m pytest
+	@"$(BIN)/python" -m pytest --ignore=tests/architecture $(IN_PARALLEL)
 
 check: setup-tests  ## Format, lint, types, import contracts, templates, sizes
 	"$(BIN)/ruff" format --check .

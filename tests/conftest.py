@@ -33,11 +33,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in on_gpu]
         config.hook.pytest_deselected(items=on_gpu)
         config.stash[GPU_TESTS_LEFT_OUT] = len(on_gpu)
+        if hasattr(config, "workeroutput"):  # one process of several, that prints nothing itself
+            config.workeroutput["gpu_tests_left_out"] = len(on_gpu)
 
 
 pytest_plugins = ("tests.browser.session",)  # one Playwright in one thread: one set of fixtures
 
 GPU_TESTS_LEFT_OUT = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Each of several processes has left out the same tests."""
+    left_out = getattr(node, "workeroutput", {}).get("gpu_tests_left_out", 0)
+    node.config.stash[GPU_TESTS_LEFT_OUT] = left_out
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -54,7 +63,6 @@ def engines() -> Iterator[Engines]:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(
-    engines: Engines, django_db_modify_db_settings_parallel_suffix: None
-) -> None:
-    """Start the engines before pytest-django makes the test database (its hook for this)."""
+def django_db_modify_db_settings(engines: Engines) -> None:
+    """Start the engines before pytest-django makes the test database (its hook for this). Each
+    process has engines of its own, so the database needs no process's name in its own."""

@@ -2,8 +2,9 @@
 
 `tests/settings.py` calls `enter_home` before Django computes a path; `tests/conftest.py` starts
 the engines when the first test asks for them. Each invocation has a directory of its own, so that
-any number of them run side by side. The engines die with pytest however it dies (the kernel sends
-them a signal); what a killed pytest leaves on disk is swept by the next one.
+any number of them run side by side, and so has each process of `pytest -n 2`. The engines die with
+pytest however it dies (the kernel sends them a signal); what a killed pytest leaves on disk is
+swept by the next one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from webapp.launcher.postgres import EmbeddedPostgres
 from webapp.launcher.valkey import EmbeddedValkey
 
 PREFIX = "temper-test-"
-HOME_VARIABLE = "TEMPER_TEST_HOME"
+HOME_VARIABLE = f"TEMPER_TEST_HOME_{os.environ.get('PYTEST_XDIST_WORKER', 'ALONE').upper()}"
+"""Set for child processes. Its name tells a test process from the one that distributes tests to
+it, whose environment it inherits."""
 TEST_DATABASE = f"test_{paths.DATABASE_NAME}"  # Django's own name for it
 REAL_SERVERS = ("DATABASE_URL", "REDIS_URL")
 
