@@ -208,7 +208,9 @@ def _open_version(job: DatasetImport) -> DatasetVersion:
             DatasetVersion.objects.filter(
                 pk=job.version_id, state=DatasetVersion.State.BUILDING
             ).delete()
-        dataset, _ = Dataset.objects.get_or_create(name=job.name, defaults={"owner": job.owner})
+        dataset, _ = Dataset.objects.get_or_create(
+            project=job.project, name=job.name, defaults={"owner": job.owner}
+        )
         dataset = Dataset.objects.select_for_update().get(pk=dataset.pk)
         newest = dataset.versions.order_by("-number").values_list("number", flat=True).first()
         version = DatasetVersion.objects.create(dataset=dataset, number=(newest or 0) + 1)
@@ -256,4 +258,4 @@ def _publish(job: DatasetImport) -> None:
         "done": job.done,
         "total": job.total,
     }
-    live.publish("datasets", "import", data)
+    live.publish(live.project_topic("datasets", job.project_id), "import", data)

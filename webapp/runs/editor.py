@@ -17,7 +17,8 @@ from django.contrib.auth.models import AnonymousUser
 from training_core.contract.field_errors import FieldError
 from training_core.contract.spec import RunSpec
 from training_core.contract.yaml_text import ParsedYaml
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
+from webapp.runs.access import find_launch_project, launchable_projects
 from webapp.runs.forecast import Forecast, Queue, forecast, queue_now
 from webapp.runs.forms import (
     LaunchForm,
@@ -54,6 +55,10 @@ class Editor:
     """Why the launch was refused, when it is no field's fault."""
     extra_errors: list[FieldError] = field(default_factory=list)
     """Errors that only the launch itself found."""
+    projects: list[Project] = field(default_factory=list)
+    """Projects in which the person may launch."""
+    project: Project | None = None
+    """The one that the run will belong to."""
     shown: str = ""
     """Path of the part to bring into view."""
     was_submitted: bool = False
@@ -63,23 +68,37 @@ class Editor:
     """What the YAML text says and where, when it is YAML."""
 
     @classmethod
-    def opening(cls, origin: Origin) -> Editor:
-        """The page as it opens."""
-        return cls(origin, form=LaunchForm(origin.document(), origin.document()))
+    def opening(
+        cls, user: User | AnonymousUser, origin: Origin, chosen: Project | None = None
+    ) -> Editor:
+        """The page as it opens; `chosen` is the project that the person looks at."""
+        projects = list(launchable_projects(user))
+        project = _first_of(projects, origin.project, chosen, _usual_project(user))
+        form = LaunchForm(origin.document(), origin.document(), project)
+        return cls(origin, form=form, projects=projects, project=project)
 
     @classmethod
     def from_post(cls, user: User | AnonymousUser, posted: Mapping[str, str]) -> Editor:
         """The page as a browser sent it."""
         origin = find_origin(user, posted)
-        editor = cls(origin, key=posted.get("idempotency_key", ""), was_submitted=True)
+        projects = list(launchable_projects(user))
+        named = next((p for p in projects if p.slug == posted.get("project")), None)
+        project = _first_of(projects, named, origin.project, _usual_project(user))
+        editor = cls(
+            origin,
+            key=posted.get("idempotency_key", ""),
+            was_submitted=True,
+            projects=projects,
+            project=project,
+        )
         base = origin.document()
         if posted.get("mode") == "yaml":
             editor.mode, editor.text = "yaml", posted.get("yaml", "").replace("\r\n", "\n")
             editor.parsed, editor.syntax_fault = read_yaml(editor.text)
             if editor.parsed is not None:
-                editor.form = LaunchForm(editor.parsed.document, base)
+                editor.form = LaunchForm(editor.parsed.document, base, project)
         else:
-            editor.form = LaunchForm.from_post(posted, base)
+            editor.form = LaunchForm.from_post(posted, base, project)
         editor.posted = posted
         return editor
 
@@ -176,3 +195,14 @@ class Editor:
     def focus_event(self) -> str:
         """The event that tells the page which part is new."""
         return json.dumps({"temper:show": {"path": self.shown}})
+
+
+def _usual_project(user: User | AnonymousUser) -> Project | None:
+    """Where the person's runs go when nobody says."""
+    return find_launch_project(user) if isinstance(user, User) else None
+
+
+def _first_of(projects: list[Project], *wanted: Project | None) -> Project | None:
+    """The first wish that is among the projects, else the first of them."""
+    fitting = (each for each in wanted if each in projects)
+    return next(fitting, projects[0] if projects else None)

@@ -1,4 +1,4 @@
-"""Uploads that are not datasets yet: theirs who uploaded them and staff's, nobody else's."""
+"""Uploads that are not datasets yet: their owner's and the project's curators', nobody else's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.datasets.files import lines
-from webapp.accounts.models import User
+from webapp.accounts.models import Membership, Role, User
 from webapp.datasets import dispatch, services
 from webapp.datasets.mapping import Mapping
 from webapp.datasets.models import DatasetImport
@@ -55,11 +55,11 @@ def test_somebody_elses_file_is_neither_previewed_nor_imported(
     assert bobs.state == "uploaded"
 
 
-@pytest.mark.parametrize("who", ["owner", "staff"])
-def test_the_owner_and_staff_see_and_import_it(
+@pytest.mark.parametrize("who", ["owner", "curator"])
+def test_the_owner_and_curators_see_and_import_it(
     who: str, ada: User, bob: User, client: Client, bobs: DatasetImport
 ) -> None:
-    User.objects.filter(pk=ada.pk).update(is_staff=True)
+    Membership.objects.filter(user=ada).update(role=Role.CURATOR)
     client.force_login(bob if who == "owner" else ada)
     for page in PAGES:
         assert client.get(reverse(f"datasets:{page}", args=[bobs.pk])).status_code == 200

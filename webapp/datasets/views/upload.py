@@ -11,6 +11,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from webapp.accounts.models import Project
+from webapp.datasets.access import find_upload_project, refuse_without_upload, upload_projects
 from webapp.datasets.imports import upload_path
 from webapp.datasets.layout import detect
 from webapp.datasets.models import DatasetImport
@@ -18,6 +20,7 @@ from webapp.datasets.rows import FileError
 from webapp.datasets.services import discard_upload, store_upload
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
+from webapp.ui.projects import current_project
 
 MOST_BYTES = 4_000_000_000
 SPARE_BYTES = 500_000_000
@@ -26,19 +29,40 @@ SPARE_BYTES = 500_000_000
 @require_http_methods(["GET", "POST"])
 def upload(request: HttpRequest) -> HttpResponse:
     """GET shows the drop zone; POST takes the file. A script gets JSON, a browser a redirect."""
+    user = signed_in(request)
+    refuse_without_upload(user)
     if request.method == "GET":
-        return render(request, "datasets/upload.html")
+        return _page(request)
     file = request.FILES.get("file")
     if file is None:
         return _refuse(request, "Choose a file.")
     if problem := _problem(file.size or 0):
         return _refuse(request, problem)
-    job = store_upload(signed_in(request), file.name or "upload", file.chunks())
+    job = store_upload(user, file.name or "upload", file.chunks(), _project(request))
     if problem := _unreadable(job):
         discard_upload(job)
         return _refuse(request, problem)
     address = reverse("datasets:import", args=[job.pk])
     return JsonResponse({"next": address}) if wants_fragment(request) else redirect(address)
+
+
+def _project(request: HttpRequest) -> Project | None:
+    """The project that the form names, that the person looks at, or that was last uploaded to."""
+    user = signed_in(request)
+    allowed = list(upload_projects(user))
+    named = next((p for p in allowed if p.slug == request.POST.get("project")), None)
+    current = current_project(request)
+    return named or (current if current in allowed else None) or find_upload_project(user)
+
+
+def _page(request: HttpRequest, error: str = "", status: int = 200) -> HttpResponse:
+    """The drop zone, with a choice where there are several projects."""
+    context = {
+        "error": error,
+        "projects": list(upload_projects(signed_in(request))),
+        "project": _project(request),
+    }
+    return render(request, "datasets/upload.html", context, status=status)
 
 
 def _problem(size: int) -> str:
@@ -66,4 +90,4 @@ def _refuse(request: HttpRequest, message: str) -> HttpResponse:
     """Say why, where the file was chosen."""
     if wants_fragment(request):
         return JsonResponse({"error": message}, status=422)
-    return render(request, "datasets/upload.html", {"error": message}, status=422)
+    return _page(request, error=message, status=422)

@@ -10,18 +10,22 @@ from django.views.decorators.http import require_http_methods
 
 from training_core.contract.presets import PRESETS
 from webapp.accounts.models import User
+from webapp.runs.access import refuse_without_launch
 from webapp.runs.editor import Editor
 from webapp.runs.origins import find_origin, launch_from, new_key
 from webapp.runs.refusals import LaunchRefused
 from webapp.ui.fragments import wants_fragment
+from webapp.ui.people import signed_in
+from webapp.ui.projects import current_project
 
 
 @require_http_methods(["GET", "POST"])
 def launch(request: HttpRequest) -> HttpResponse:
     """GET shows the form; POST launches, or changes the form's structure, or turns to YAML."""
+    refuse_without_launch(signed_in(request))
     if request.method == "GET":
         origin = find_origin(request.user, request.GET.dict())
-        return render_page(request, Editor.opening(origin))
+        return render_page(request, Editor.opening(request.user, origin, current_project(request)))
     editor = Editor.from_post(request.user, request.POST.dict())
     action = request.POST.get("action", "launch")
     if action != "launch":
@@ -33,8 +37,9 @@ def launch(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["POST"])
 def launch_preset(request: HttpRequest) -> HttpResponse:
     """Launch a preset as it is: the button on its card, which needs no script."""
+    refuse_without_launch(signed_in(request))
     origin = find_origin(request.user, {"preset": request.POST.get("preset", "") or "-"})
-    editor = Editor.opening(origin)
+    editor = Editor.opening(request.user, origin, current_project(request))
     editor.key = request.POST.get("idempotency_key", "")
     return _launch(request, editor)
 
@@ -42,6 +47,7 @@ def launch_preset(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["POST"])
 def check(request: HttpRequest) -> HttpResponse:
     """The preflight panel for what stands in the form now."""
+    refuse_without_launch(signed_in(request))
     editor = Editor.from_post(request.user, request.POST.dict())
     return render(request, "runs/launch/preflight.html", {"editor": editor})
 
@@ -52,7 +58,7 @@ def _launch(request: HttpRequest, editor: Editor) -> HttpResponse:
     if spec is None or not isinstance(request.user, User):
         return render_page(request, editor, status=422)
     try:
-        run = launch_from(editor.origin, request.user, spec, editor.key)
+        run = launch_from(editor.origin, request.user, spec, editor.key, editor.project)
     except LaunchRefused as refusal:
         editor.refuse(refusal)
         return render_page(request, editor, status=422)
