@@ -57,8 +57,11 @@ def run_topic(run_id: UUID) -> str:
     return f"run:{run_id}"
 
 
-def project_topic(name: str, project_id: int) -> str:
-    """One project's share of a topic that pages know as `runs` or `datasets`."""
+def project_topic(name: str, project_id: int | None) -> str:
+    """One project's share of a topic that pages know as `runs` or `datasets`.
+
+    A stored row always has a project; only the type of a field with a default says otherwise.
+    """
     return f"{name}{OF_PROJECT}{project_id}"
 
 

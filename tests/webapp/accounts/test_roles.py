@@ -82,9 +82,7 @@ def test_a_refusal_names_the_roles_and_the_admins(ada: User) -> None:
     assert who_may(Right.STEER_ANY, main) == "an admin of Main (admins: ada)"
 
 
-def test_what_another_project_holds_does_not_exist(
-    ada: User, hidden: Run, browser: Client
-) -> None:
+def test_what_another_project_holds_does_not_exist(ada: User, hidden: Run, browser: Client) -> None:
     assert not Run.objects.visible_to(ada).exists()
     assert visible_run_ids(ada, [hidden.pk]) == set()
     for ask in (
@@ -151,7 +149,7 @@ def test_a_launch_asks_when_several_projects_fit_and_says_when_none_does(
     bob: User, secret: Project
 ) -> None:
     become(bob, Role.RESEARCHER, secret)
-    with pytest.raises(LaunchRefused, match="Choose the project.*Main, Secret"):
+    with pytest.raises(LaunchRefused, match=r"Choose the project.*Main, Secret"):
         services.launch_run(owner=bob, spec=TINY_COPY.spec)
     Membership.objects.filter(user=bob).update(role=Role.VIEWER)
     with pytest.raises(LaunchRefused, match="Your role launches no runs"):

@@ -89,7 +89,7 @@ def news(request: HttpRequest) -> HttpResponse:
 
 
 def visible_topics(user: User | AnonymousUser, topics: frozenset[str]) -> frozenset[str]:
-    """What of the topics the user may hear. Raises Http404 when they ask for runs alone and see none.
+    """What of the topics the user may hear. Raises Http404 for runs alone of which they see none.
 
     `runs` and `datasets` become the shares of the user's projects. A tab that still shows a run
     that was deleted does not end the stream of the other tabs.
