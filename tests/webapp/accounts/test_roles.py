@@ -39,7 +39,8 @@ def hidden(secret: Project) -> Run:
     """A run of it."""
     eve = User.objects.create_user("eve")
     become(eve, Role.ADMIN, secret)
-    return services.launch_run(owner=eve, spec=TINY_COPY.spec, project=secret)
+    spec = TINY_COPY.spec.model_copy(update={"name": "Hidden work"})
+    return services.launch_run(owner=eve, spec=spec, project=secret)
 
 
 def become(user: User, role: Role | None, project: Project | None = None) -> None:
