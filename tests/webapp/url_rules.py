@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 PEOPLE = ("anonymous", "outsider", "viewer", "reviewer", "curator", "researcher", "admin")
 SIGN_IN, DONE, SHOWN, REFUSED, HIDDEN, NO_METHOD, UNREADABLE = 302, 302, 200, 403, 404, 405, 422
-UNAUTHORISED = 401
+UNAUTHORISED, GONE = 401, 410
 
 Answers = dict[str, int]
 
@@ -118,7 +118,7 @@ RULES: dict[str, Rule] = {
     "workers:index": Rule(ALWAYS),
     "ui:model_progress": Rule(ALWAYS, ALWAYS),
     "ui:styleguide": Rule(ALWAYS, ALWAYS),
-    "accounts:login_link": OPEN,
+    "accounts:login_link": Rule(OPEN.get, everybody(GONE, anonymous=GONE)),
     "account_login": Rule(everybody(302, anonymous=SHOWN), everybody(302, anonymous=SHOWN)),
     "account_logout": Rule(everybody(SHOWN), everybody(302)),
     "account_inactive": READ,
@@ -126,7 +126,7 @@ RULES: dict[str, Rule] = {
     "account_reauthenticate": Rule(BY_LINK, BY_LINK),
     "account_request_reauthentication_code": Rule(BY_LINK, BY_LINK),
     "account_confirm_reauthentication_code": Rule(ONES_OWN, ONES_OWN),
-    "account_email": Rule(ONES_OWN, ONES_OWN),
+    "account_email": Rule(ALWAYS, ONES_OWN),
     "account_email_verification_sent": READ,
     "account_change_password": Rule(ONES_OWN, ONES_OWN),
     "account_set_password": Rule(ALWAYS, ALWAYS),
