@@ -113,7 +113,7 @@ def run_import(import_id: UUID) -> None:
     ).update(state=State.RUNNING, seen_at=timezone.now(), done=0, attempts=F("attempts") + 1)
     if not claimed:
         return
-    job = DatasetImport.objects.select_related("owner", "version").get(pk=import_id)
+    job = DatasetImport.objects.select_related("owner", "project", "version").get(pk=import_id)
     if job.attempts > MOST_ATTEMPTS:
         reject_import(job, KILLED)
     else:

@@ -25,6 +25,8 @@ CHANNEL = "temper_live"
 PROJECT_TOPICS = frozenset({"runs", "datasets"})
 """Topics of which everybody hears the shares of their projects."""
 OF_PROJECT = "@"
+CURATORS = "curators"
+"""The part of a share for who may change all datasets of the project."""
 KEEP = timedelta(days=7)
 KEEP_ROWS = 2_000_000
 LOOK_BACK = timedelta(seconds=5)
@@ -57,12 +59,18 @@ def run_topic(run_id: UUID) -> str:
     return f"run:{run_id}"
 
 
-def project_topic(name: str, project_id: int | None) -> str:
+def project_topic(name: str, project_id: int | None, part: str = "") -> str:
     """One project's share of a topic that pages know as `runs` or `datasets`.
 
-    A stored row always has a project; only the type of a field with a default says otherwise.
+    With a part it is what not every member may hear (`CURATORS`, `owner_part`). A stored row always
+    has a project; only the type of a field with a default says otherwise.
     """
-    return f"{name}{OF_PROJECT}{project_id}"
+    return f"{name}{OF_PROJECT}{project_id}{':' if part else ''}{part}"
+
+
+def owner_part(user_id: int) -> str:
+    """The part of a share that one person alone hears."""
+    return f"user{user_id}"
 
 
 def publish(topic: str, kind: str, data: dict[str, Any]) -> None:

@@ -27,7 +27,14 @@ from webapp.accounts.models import User
 from webapp.accounts.roles import Right, projects_where
 from webapp.metrics.access import signed_in_or_401, unauthorised, visible_run_ids
 from webapp.metrics.broadcast import Stream, get_hub
-from webapp.metrics.live import PROJECT_TOPICS, News, project_topic, read_hints
+from webapp.metrics.live import (
+    CURATORS,
+    PROJECT_TOPICS,
+    News,
+    owner_part,
+    project_topic,
+    read_hints,
+)
 from webapp.metrics.params import BadParameter
 from webapp.metrics.views.curves import bad_parameter, json_response
 
@@ -99,10 +106,23 @@ def visible_topics(user: User | AnonymousUser, topics: frozenset[str]) -> frozen
     heard = {topic for topic in run_topics if run_of(topic) in seen}
     if run_topics and not heard and run_topics == topics:
         raise Http404("There is no such run.")
-    shared = topics & PROJECT_TOPICS
-    projects = projects_where(user, Right.VIEW).values_list("pk", flat=True) if shared else ()
-    heard |= {project_topic(topic, pk) for pk in projects for topic in shared}
+    for topic in topics & PROJECT_TOPICS:
+        heard |= shares(user, topic)
     return frozenset(heard | (topics & OPEN_TOPICS - PROJECT_TOPICS))
+
+
+def shares(user: User | AnonymousUser, topic: str) -> set[str]:
+    """What of `runs` or `datasets` the user may hear.
+
+    An upload that is no dataset yet is told to its owner and to the curators, as pages do.
+    """
+    projects = set(projects_where(user, Right.VIEW).values_list("pk", flat=True))
+    heard = {project_topic(topic, pk) for pk in projects}
+    if topic == "datasets" and user.pk is not None:
+        curated = projects_where(user, Right.CHANGE_DATASETS).values_list("pk", flat=True)
+        heard |= {project_topic(topic, pk, owner_part(user.pk)) for pk in projects}
+        heard |= {project_topic(topic, pk, CURATORS) for pk in curated}
+    return heard
 
 
 def run_of(topic: str) -> UUID:
