@@ -89,5 +89,9 @@ class Membership(models.Model):
 
 
 def main_project_pk() -> int:
-    """Where a row belongs that was made without a project: the default of `Run` and `Dataset`."""
-    return Project.objects.main().pk
+    """Where a row belongs that was made without a project: the default of `Run` and `Dataset`.
+
+    Migrations call it too, perhaps before later columns of the table are there: it reads the key.
+    """
+    found = Project.objects.filter(slug=MAIN).values_list("pk", flat=True).first()
+    return found if found is not None else Project.objects.main().pk

@@ -80,14 +80,19 @@ def get_import_for_user(user: User, pk: UUID) -> DatasetImport:
 
 
 def get_own_import(user: User, pk: UUID) -> DatasetImport:
-    """The import, to change it. Raises Http404, or PermissionDenied for one's own from before."""
+    """The import, to change it. Raises Http404, or PermissionDenied, with who can."""
     job = _get(imports_for(user), pk)
-    if job.owner_id == user.pk and not may(user, Right.ADD_DATASETS, job.project):
+    if own_imports(user).filter(pk=pk).exists():
+        return job
+    if job.owner_id == user.pk:
         raise PermissionDenied(
             f"You may not add datasets to {job.project} any more. "
             f"Ask {who_may(Right.ADD_DATASETS, job.project)}."
         )
-    return _get(own_imports(user), pk)
+    raise PermissionDenied(
+        f"{job.owner} uploaded {job.file_name}; only they or "
+        f"{who_may(Right.CHANGE_DATASETS, job.project)} change it."
+    )
 
 
 def _get(imports: QuerySet[DatasetImport], pk: UUID) -> DatasetImport:

@@ -6,6 +6,8 @@ that they may see and not steer is refused with a sentence that says who can.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
@@ -47,10 +49,12 @@ def get_checkpoint_for_user(user: User | AnonymousUser, pk: int) -> Checkpoint:
 
 def can_control(user: User | AnonymousUser, run: Run) -> bool:
     """Whether pages offer this user the buttons of the run."""
-    if not isinstance(user, User):
-        return False
-    right = Right.STEER_OWN if run.owner_id == user.pk else Right.STEER_ANY
-    return may(user, right, run.project)
+    return may(user, steering_right(user, run), run.project)
+
+
+def steering_right(user: User | AnonymousUser, run: Run) -> Right:
+    """The right that steering the run takes."""
+    return Right.STEER_OWN if run.owner_id == user.pk else Right.STEER_ANY
 
 
 def why_not_control(user: User | AnonymousUser, run: Run) -> str:
@@ -69,14 +73,17 @@ def launchable_projects(user: User | AnonymousUser) -> QuerySet[Project]:
     return projects_where(user, Right.LAUNCH)
 
 
-def find_launch_project(user: User) -> Project | None:
-    """Where a run goes when nobody says: the only project, else the one launched in last."""
-    projects = launchable_projects(user)
-    found = list(projects[:2])
+def find_launch_project(user: User, projects: Sequence[Project] | None = None) -> Project | None:
+    """Where a run goes when nobody says: the only project, else the one launched in last.
+
+    `projects` are those in which the user may launch, where the caller has them already.
+    """
+    found = list(launchable_projects(user)) if projects is None else projects
     if len(found) < 2:
         return found[0] if found else None
-    last = Run.objects.filter(owner=user, project__in=projects).order_by("-number").first()
-    return last.project if last is not None else None
+    runs = Run.objects.filter(owner=user, project__in=found).order_by("-number")
+    last = runs.values_list("project_id", flat=True).first()
+    return next((project for project in found if project.pk == last), None)
 
 
 def refuse_without_launch(user: User) -> None:

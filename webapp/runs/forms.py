@@ -101,7 +101,9 @@ class LaunchForm:
     def build(self, errors: Sequence[FieldError] | None = None) -> BuiltForm:
         """The controls, with these errors or the document's own."""
         shown = self.checked.errors if errors is None else errors
-        return build_form(RunSpec, self.document, shown, look=launch_look(), base=self.base)
+        return build_form(
+            RunSpec, self.document, shown, look=launch_look(self.project), base=self.base
+        )
 
 
 class ShownSection(NamedTuple):

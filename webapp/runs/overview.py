@@ -16,8 +16,9 @@ from training_core.contract.events import DomainResult, Interval, PairedDifferen
 from training_core.contract.rewards import iter_leaves
 from training_core.contract.spec import RunSpec
 from webapp.evaluation.models import EvalRun
-from webapp.runs.access import can_control, launchable_projects, why_not_control
+from webapp.runs.access import steering_right, why_not_control
 from webapp.runs.models import Attempt, Checkpoint, ControlRequest, Run, RunNotice
+from webapp.ui.projects import Standing
 from webapp.ui.wording import format_points
 
 PHASE_WORDS = {
@@ -105,8 +106,6 @@ class Overview:
     may_control: bool
     why_not: str
     """Why this person may not steer it, and who can; empty when they may."""
-    may_launch: bool
-    """Whether they may launch runs somewhere, such as a copy of this one."""
     parent: Run | None
     """The run that it was made from, where this person may see it."""
     phase: PhaseView | None
@@ -147,18 +146,17 @@ class Overview:
         return tones.get(self.run.state, "") if self.run.message else ""
 
 
-def read_overview(run: Run, user: Any) -> Overview:
+def read_overview(run: Run, user: Any, standing: Standing) -> Overview:
     """The head of a run's page."""
     spec = spec_of(run)
     attempts = list(run.attempts.order_by("-number")[:1])
     pending = run.control_requests.filter(attempt=run.attempt, applied_at=None)
-    may_control = can_control(user, run)
+    may_control = run.project in standing.where(steering_right(user, run))
     return Overview(
         run=run,
         spec=spec,
         may_control=may_control,
         why_not="" if may_control else why_not_control(user, run),
-        may_launch=launchable_projects(user).exists(),
         parent=find_parent(run, user),
         phase=phase_view(run.phase),
         stages=stage_views(spec, run.step),

@@ -89,11 +89,10 @@ def _dataset_errors(
     """A version that is there, unchanged, large enough, and whose answers the rewards can use."""
     version: DatasetVersion | None = find_version(domain.dataset_version)
     field = f"{at}.dataset_version"
-    if version is None:
-        yield FieldError(field, "There is no such dataset version, or its import is not done.")
-        return
-    if project is not None and version.dataset.project_id != project.pk:
-        yield FieldError(field, f"The project {project} has no such dataset version.")
+    if version is None or (project is not None and version.dataset.project_id != project.pk):
+        # One sentence for both: what another project holds is not told here.
+        where = f"The project {project} has" if project is not None else "There is"
+        yield FieldError(field, f"{where} no such dataset version, or its import is not done.")
         return
     if domain.content_hash and domain.content_hash != version.content_hash:
         yield FieldError(

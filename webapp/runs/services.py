@@ -188,6 +188,8 @@ def _launch_project(owner: User, project: Project | None) -> Project:
     if project is not None:
         if may(owner, Right.LAUNCH, project):
             return project
+        if not may(owner, Right.VIEW, project):
+            _refuse_project("There is no such project.")
         if project.archived_at is not None:
             _refuse_project(f"The project {project} is archived; choose another.")
         _refuse_project(f"You may not launch in {project}. Ask {who_may(Right.LAUNCH, project)}.")

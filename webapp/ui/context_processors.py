@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from django.http import HttpRequest
 
-from webapp.ui.projects import Standing
+from webapp.ui.projects import standing_of
 
 THEME_COOKIE = "temper_theme"
 THEMES = frozenset({"light", "dark"})
@@ -41,7 +41,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     theme = request.COOKIES.get(THEME_COOKIE, "")
     return {
         "navigation": NAVIGATION,
-        "standing": Standing(request),
+        "standing": standing_of(request),
         "nav_current": current_entry(request),
         "theme": theme if theme in THEMES else "",
     }

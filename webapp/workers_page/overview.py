@@ -100,7 +100,9 @@ def _without_others(workers: Sequence[WorkerView], runs: RunQuerySet) -> list[Wo
     busy = [view.run.pk for view in workers if view.run is not None]
     seen = set(runs.filter(pk__in=busy).values_list("pk", flat=True))
     return [
-        view if view.run is None or view.run.pk in seen else view._replace(run=None, words=OTHERS)
+        view
+        if view.run is None or view.run.pk in seen
+        else view._replace(run=None, words=f"{view.words} {OTHERS}".strip())
         for view in workers
     ]
 

@@ -8,15 +8,15 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.utils import timezone
 
+from tests.webapp.members import become
 from tests.webapp.stories import Story, launch
 from training_core.contract.presets import TINY_COPY
 from webapp.accounts.models import Membership, Project, Role, User
 from webapp.accounts.roles import ROLES_WITH, Right, may, projects_where, who_may
 from webapp.datasets import access as datasets
-from webapp.datasets import services as uploads
 from webapp.datasets.models import Dataset, DatasetVersion
 from webapp.metrics import live
 from webapp.metrics.access import get_runs_for_user, visible_run_ids
@@ -26,6 +26,7 @@ from webapp.runs import preflight, services
 from webapp.runs.access import can_control, get_controllable_run_for_user, get_run_for_user
 from webapp.runs.models import Run
 from webapp.runs.refusals import LaunchRefused
+from webapp.ui.projects import standing_of
 
 
 @pytest.fixture
@@ -43,13 +44,6 @@ def hidden(secret: Project) -> Run:
     return services.launch_run(owner=eve, spec=spec, project=secret)
 
 
-def become(user: User, role: Role | None, project: Project | None = None) -> None:
-    project = project or Project.objects.main()
-    Membership.objects.filter(user=user, project=project).delete()
-    if role is not None:
-        Membership.objects.create(user=user, project=project, role=role)
-
-
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize("right", Right)
 def test_the_table_is_what_the_questions_answer(role: Role, right: Right, ada: User) -> None:
@@ -57,6 +51,11 @@ def test_the_table_is_what_the_questions_answer(role: Role, right: Right, ada: U
     become(ada, role)
     assert may(ada, right, main) == (role in ROLES_WITH[right])
     assert (main in projects_where(ada, right)) == (role in ROLES_WITH[right])
+    for archived_at in (None, timezone.now()):
+        Project.objects.update(archived_at=archived_at)
+        request = RequestFactory().get("/")
+        request.user = ada
+        assert standing_of(request).where(right) == list(projects_where(ada, right))
 
 
 @pytest.mark.parametrize("right", Right)
@@ -137,9 +136,12 @@ def test_a_viewer_reads_and_is_told_who_launches(ada: User, bob: User, browser: 
 def test_a_launch_goes_where_one_may_launch(ada: User, secret: Project) -> None:
     spec = TINY_COPY.spec
     assert services.launch_run(owner=ada, spec=spec).project == Project.objects.main()
-    with pytest.raises(LaunchRefused, match="may not launch in Secret") as refused:
+    with pytest.raises(LaunchRefused, match="There is no such project") as refused:
         services.launch_run(owner=ada, spec=spec, project=secret)
     assert [error.path for error in refused.value.errors] == ["project"]
+    become(ada, Role.CURATOR, secret)
+    with pytest.raises(LaunchRefused, match="may not launch in Secret"):
+        services.launch_run(owner=ada, spec=spec, project=secret)
     become(ada, Role.RESEARCHER, secret)
     assert services.launch_run(owner=ada, spec=spec).project == Project.objects.main()
     services.launch_run(owner=ada, spec=spec, project=secret)
@@ -179,6 +181,10 @@ def test_a_run_uses_datasets_of_its_own_project_alone(ada: User, foreign: Datase
         services.launch_run(owner=ada, spec=spec)
     assert refused.value.errors[0].path == "domains.0.dataset_version"
     assert "Main has no such dataset version" in refused.value.errors[0].message
+    unknown = str(foreign.pk)[:-1] + ("0" if str(foreign.pk)[-1] != "0" else "1")
+    document["domains"] = [domain | {"dataset_version": unknown}]
+    nowhere = preflight.check(type(spec).model_validate(document), Project.objects.main())
+    assert nowhere == refused.value.errors  # it does not tell what another project holds
     inside = preflight.check(spec, foreign.dataset.project)
     assert "no such dataset version" not in " ".join(error.message for error in inside)
     with pytest.raises(Http404):
@@ -200,11 +206,14 @@ def test_hints_stay_in_their_project(
     start = browser.get("/live/news?topics=runs,datasets").json()["cursor"]
     services.stop_run(hidden, hidden.owner)
     assert LiveEvent.objects.filter(topic=f"runs@{secret.pk}").exists()
-    job = uploads.store_upload(ada, "a.csv", [b"prompt,answer\n"])
-    live.publish(live.project_topic("datasets", job.project_id), "import", {"id": str(job.pk)})
+    live.publish(live.project_topic("datasets", main.pk), "import", {"id": "1"})
     heard = browser.get(f"/live/news?topics=runs,datasets&since={start}").json()["hints"]
     assert [json.loads(text)["topic"] for text in heard] == ["datasets"]
     assert visible_topics(ada, frozenset({"runs"})) == {f"runs@{main.pk}"}
+    assert visible_topics(ada, frozenset({"datasets"})) == {
+        f"datasets@{main.pk}",
+        f"datasets@{main.pk}:user{ada.pk}",
+    }
     with pytest.raises(Http404):
         visible_topics(ada, frozenset({f"run:{hidden.pk}"}))
     with pytest.raises(ValueError, match="project_topic"):

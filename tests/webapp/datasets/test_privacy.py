@@ -77,7 +77,9 @@ def test_what_became_a_dataset_is_seen_by_all_and_changed_by_nobody(
     bobs.refresh_from_db()
     address = reverse("datasets:import", args=[bobs.pk])
     assert browser.get(address).status_code == 200
-    assert browser.post(address, CHOICE).status_code == 404
+    refused = browser.post(address, CHOICE)
+    assert refused.status_code == 403
+    assert "bob uploaded bobs-secrets.jsonl; only they or a curator" in refused.content.decode()
     assert bobs.version is not None
     page = browser.get(reverse("datasets:detail", args=[bobs.version.dataset.pk]))
     assert "bobs-secrets" in page.content.decode()

@@ -33,7 +33,9 @@ def import_page(request: HttpRequest, import_id: UUID) -> HttpResponse:
     job = get_own_import(user, import_id)
     form = MappingForm.from_post(job, request.POST.dict())
     if "name" not in form.errors and not may_replace(user, form.name, job.project):
-        form.errors["name"] = "Somebody else owns a dataset of that name; choose another."
+        form.errors["name"] = (
+            f"Somebody else owns a dataset of that name in {job.project}; choose another."
+        )
     if request.POST.get("action") == "preview":
         return render(request, "datasets/mapping.html", {"form": form})
     if not form.is_valid:

@@ -12,7 +12,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from webapp.accounts.models import Project
-from webapp.datasets.access import find_upload_project, refuse_without_upload, upload_projects
+from webapp.accounts.roles import Right
+from webapp.datasets.access import find_upload_project, refuse_without_upload
 from webapp.datasets.imports import upload_path
 from webapp.datasets.layout import detect
 from webapp.datasets.models import DatasetImport
@@ -20,7 +21,7 @@ from webapp.datasets.rows import FileError
 from webapp.datasets.services import discard_upload, store_upload
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
-from webapp.ui.projects import current_project
+from webapp.ui.projects import current_project, standing_of
 
 MOST_BYTES = 4_000_000_000
 SPARE_BYTES = 500_000_000
@@ -30,15 +31,19 @@ SPARE_BYTES = 500_000_000
 def upload(request: HttpRequest) -> HttpResponse:
     """GET shows the drop zone; POST takes the file. A script gets JSON, a browser a redirect."""
     user = signed_in(request)
-    refuse_without_upload(user)
+    if not standing_of(request).where(Right.ADD_DATASETS):
+        refuse_without_upload(user)
     if request.method == "GET":
         return _page(request)
+    project = _project(request)
+    if project is None:
+        return _refuse(request, "You may not add datasets to the project that was chosen.")
     file = request.FILES.get("file")
     if file is None:
         return _refuse(request, "Choose a file.")
     if problem := _problem(file.size or 0):
         return _refuse(request, problem)
-    job = store_upload(user, file.name or "upload", file.chunks(), _project(request))
+    job = store_upload(user, file.name or "upload", file.chunks(), project)
     if problem := _unreadable(job):
         discard_upload(job)
         return _refuse(request, problem)
@@ -47,19 +52,22 @@ def upload(request: HttpRequest) -> HttpResponse:
 
 
 def _project(request: HttpRequest) -> Project | None:
-    """The project that the form names, that the person looks at, or that was last uploaded to."""
-    user = signed_in(request)
-    allowed = list(upload_projects(user))
-    named = next((p for p in allowed if p.slug == request.POST.get("project")), None)
+    """The project that the form names, else that one looks at, else that was last uploaded to.
+
+    None for a named one to which the person may not add: never to another audience without a word.
+    """
+    allowed = standing_of(request).where(Right.ADD_DATASETS)
+    if slug := request.POST.get("project"):
+        return next((project for project in allowed if project.slug == slug), None)
     current = current_project(request)
-    return named or (current if current in allowed else None) or find_upload_project(user)
+    return current if current in allowed else find_upload_project(signed_in(request))
 
 
 def _page(request: HttpRequest, error: str = "", status: int = 200) -> HttpResponse:
     """The drop zone, with a choice where there are several projects."""
     context = {
         "error": error,
-        "projects": list(upload_projects(signed_in(request))),
+        "projects": standing_of(request).where(Right.ADD_DATASETS),
         "project": _project(request),
     }
     return render(request, "datasets/upload.html", context, status=status)
