@@ -90,6 +90,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "ninja",
     "webapp.launcher",
+    "webapp.audit",
     "webapp.accounts",
     "webapp.datasets",
     "webapp.runs",
@@ -113,6 +114,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "webapp.audit.address.remember_address",
 ]
 
 ROOT_URLCONF = "webapp.urls"

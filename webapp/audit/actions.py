@@ -1,0 +1,38 @@
+"""Every action that is recorded, with the words for it. A new one gets a line here."""
+
+from __future__ import annotations
+
+ACTIONS: dict[str, str] = {
+    "account.sign_in": "signed in",
+    "account.sign_out": "signed out",
+    "account.sign_in_failed": "failed to sign in",
+    "account.password": "changed a password",
+    "user.make": "made an account",
+    "user.deactivate": "closed an account",
+    "user.activate": "opened an account again",
+    "project.make": "made a project",
+    "project.rename": "renamed a project",
+    "project.archive": "archived a project",
+    "project.unarchive": "took a project out of the archive",
+    "member.add": "added a member",
+    "member.role": "changed a role",
+    "member.remove": "removed a member",
+    "invitation.make": "made an invitation link",
+    "invitation.revoke": "revoked an invitation link",
+    "invitation.use": "joined by an invitation link",
+    "token.make": "made a token",
+    "token.revoke": "revoked a token",
+    "run.launch": "launched a run",
+    "run.stop": "stopped a run",
+    "run.pause": "paused a run",
+    "run.resume": "resumed a run",
+    "run.evaluate_now": "asked for an evaluation",
+    "run.checkpoint_now": "asked for a checkpoint",
+    "run.archive": "archived a run",
+    "run.unarchive": "took a run out of the archive",
+    "run.delete": "deleted a run",
+    "dataset.upload": "uploaded a file",
+    "dataset.import": "started an import",
+    "dataset.version": "froze a dataset version",
+    "comment.delete": "deleted a comment",
+}
