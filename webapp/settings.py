@@ -98,6 +98,7 @@ INSTALLED_APPS = [
     "webapp.rollouts",
     "webapp.evaluation",
     "webapp.workers_page",
+    "webapp.people",
     "webapp.ui",
 ]
 
@@ -151,6 +152,7 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "webapp.accounts.adapter.ClosedSignupAdapter"
 ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_RATE_LIMITS = {"invitation": "20/m/ip"}
 EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"  # no mail: links go by hand
 
 LANGUAGE_CODE = "en"

@@ -158,7 +158,7 @@ def switch_user(user: User, actor: User) -> None:
 def _locked(membership: Membership) -> Membership:
     """The row, with those of all admins of its project locked. Raises PeopleRefused when gone."""
     list(
-        Membership.objects.select_for_update(of=("self",))
+        Membership.objects.select_for_update()
         .filter(project=membership.project_id, role=Role.ADMIN)
         .order_by("pk")
         .values_list("pk")

@@ -10,6 +10,7 @@ ACTIONS: dict[str, str] = {
     "user.make": "made an account",
     "user.deactivate": "closed an account",
     "user.activate": "opened an account again",
+    "user.link": "made a sign-in link",
     "project.make": "made a project",
     "project.rename": "renamed a project",
     "project.archive": "archived a project",
