@@ -123,7 +123,7 @@ def read_audit(query: AuditQuery, project: Project | None) -> AuditPage:
 
 
 def csv_rows(query: AuditQuery, project: Project | None) -> Iterator[list[str]]:
-    """Header and the newest MOST_ROWS entries that fit, as cells that a spreadsheet takes for text."""
+    """Header and the newest MOST_ROWS entries that fit, as cells that are text to a spreadsheet."""
     yield list(COLUMNS)
     for entry in entries_of(query, project)[:MOST_ROWS].iterator(chunk_size=2000):
         values = [getattr(entry, column) for column in COLUMNS]

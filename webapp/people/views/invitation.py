@@ -1,7 +1,7 @@
-"""The page behind an invitation link: join as somebody new, or with the account one is signed in to.
+"""The page behind an invitation link: join as somebody new, or with one's account.
 
-Opening it uses nothing up, so that a link preview cannot spend it. Guessing is pointless (256 random
-bits), and each address may still try only so often.
+Opening it uses nothing up, so that a link preview cannot spend it. Guessing is pointless (256
+random bits), and each address may still post only so often.
 """
 
 from __future__ import annotations
