@@ -6,21 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.dispatch import receiver
 
 from webapp.audit.record import record
 
 
+@receiver(user_logged_in, dispatch_uid="audit")
 def signed_in(user: Any, **_: Any) -> None:
     """Somebody came in."""
     record("account.sign_in", actor=user, kind="user", key=user.pk, label=str(user))
 
 
+@receiver(user_logged_out, dispatch_uid="audit")
 def signed_out(user: Any, **_: Any) -> None:
     """Somebody left; a session without a user leaves nothing."""
     if user is not None:
         record("account.sign_out", actor=user, kind="user", key=user.pk, label=str(user))
 
 
+@receiver(user_login_failed, dispatch_uid="audit")
 def failed(credentials: Mapping[str, Any], **_: Any) -> None:
     """A wrong password for somebody who is here. What was typed is not kept: it may be a secret."""
     given = credentials.get("username") or credentials.get("login") or credentials.get("email")

@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from training_core.contract.domains import DatasetRecord
 from webapp.accounts.roles import Right, may
-from webapp.audit.record import record
+from webapp.audit.record import record as write_entry
 from webapp.datasets.layout import Layout, detect, read_rows
 from webapp.datasets.mapping import Mapping, make_record
 from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
@@ -168,7 +168,7 @@ def _write(
         version.state = DatasetVersion.State.READY
         version.save()
         job.version, job.dataset = version, version.dataset
-        record(
+        write_entry(
             "dataset.version",
             actor=job.owner,
             kind="dataset",

@@ -79,8 +79,10 @@ def archive(request: HttpRequest, slug: str) -> HttpResponse:
     """Put the project away, or take it out again."""
     project = get_managed_project(request.user, slug)
     archive_project(project, signed_in(request))
-    words = "is archived: it is read, and nothing new is made in it." if project.archived_at else (
-        "is out of the archive."
+    words = (
+        "is archived: it is read, and nothing new is made in it."
+        if project.archived_at
+        else ("is out of the archive.")
     )
     messages.success(request, f"{project} {words}")
     return redirect("people:settings", slug=slug)
