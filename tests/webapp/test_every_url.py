@@ -140,6 +140,8 @@ def fill(address: Address, house: House) -> str:
         "<uuid:import_id>": house.job.pk,
         "<str:command>": "stop",
         "<str:token>": "x",
+        "<slug:slug>": "main",
+        "<int:user>": house.run.owner_id,
         "<path:object_id>": "1",
     }
     route = address.route

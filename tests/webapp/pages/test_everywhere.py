@@ -39,6 +39,8 @@ FILLINGS = {
     "<uuid:import_id>": "6b0f7b1e-0000-4000-8000-000000000000",
     "<str:command>": "stop",
     "<str:token>": "x",
+    "<slug:slug>": "main",
+    "<int:user>": "1",
 }
 
 
