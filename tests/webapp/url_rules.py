@@ -142,7 +142,7 @@ RULES: dict[str, Rule] = {
     "people:projects": Rule(ALWAYS, everybody(REFUSED)),
     "people:switch": Rule(everybody(NO_METHOD), everybody(302)),
     "people:settings": MANAGED,
-    "people:archive": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
+    "people:archive": Rule(everybody(NO_METHOD), only("admin", status=UNREADABLE)),
     "people:members": Rule(members(), MANAGED.post),
     "people:role": Rule(everybody(NO_METHOD), only("admin", status=UNREADABLE)),
     "people:remove": Rule(only("admin"), only("admin", status=DONE)),

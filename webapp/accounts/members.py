@@ -1,8 +1,9 @@
 """Change who belongs to a project, make projects and accounts. Called by the pages of people.
 
 Every change is one transaction with its entry in the audit log. A project keeps at least one active
-admin: the rows of its admins are locked while one of them steps back. Whether the caller may do
-this at all is asked by the view, with `webapp.accounts.roles`.
+admin: the rows of its admins are locked while one of them steps back, and the invitation links that
+this one made are revoked, so that nobody comes back by a link of their own. Whether the caller may
+do this at all is asked by the view, with `webapp.accounts.roles`.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def change_role(membership: Membership, role: Role, actor: User) -> None:
         return
     if before == Role.ADMIN:
         _refuse_last_admin(membership, "gets another role")
+        _revoke_links(membership, actor)
     membership.role = role
     membership.save(update_fields=["role"])
     _note("member.role", membership, actor, before={"role": before}, after={"role": role})
@@ -58,6 +60,7 @@ def remove_member(membership: Membership, actor: User) -> None:
     membership = _locked(membership)
     if membership.role == Role.ADMIN:
         _refuse_last_admin(membership, "leaves")
+    _revoke_links(membership, actor)
     _note("member.remove", membership, actor, before={"role": membership.role})
     membership.delete()
 
@@ -149,6 +152,7 @@ def switch_user(user: User, actor: User) -> None:
     if user.is_active:
         for membership in user.memberships.filter(role=Role.ADMIN).select_related("project"):
             _refuse_last_admin(_locked(membership), "is closed out")
+            _revoke_links(membership, actor)
     user.is_active = not user.is_active
     user.save(update_fields=["is_active"])
     action = "user.activate" if user.is_active else "user.deactivate"
@@ -172,6 +176,23 @@ def _locked(membership: Membership) -> Membership:
     if found is None:
         raise PeopleRefused("Somebody has just removed that member.")
     return found
+
+
+def _revoke_links(membership: Membership, actor: User) -> None:
+    """Make worthless what the member has made to let people in."""
+    links = membership.project.invitations.filter(made_by=membership.user, revoked_at=None)
+    for link in links.select_for_update(of=("self",)).select_related("project"):
+        link.revoked_at = timezone.now()
+        link.save(update_fields=["revoked_at"])
+        record(
+            "invitation.revoke",
+            actor=actor,
+            kind="invitation",
+            key=link.pk,
+            label=str(link),
+            project=link.project,
+            after={"because": f"{membership.user} made it"},
+        )
 
 
 def _refuse_last_admin(membership: Membership, deed: str) -> None:

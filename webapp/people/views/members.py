@@ -17,13 +17,13 @@ from webapp.people.access import get_managed_project, get_membership, get_projec
 from webapp.people.words import ROLE_WORDS, read_role
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
-from webapp.ui.projects import Standing
+from webapp.ui.projects import standing_of
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """The people of the project that one looks at; without a project, the list of them."""
-    project = Standing(request).home
+    project = standing_of(request).home
     if project is None:
         return redirect("people:projects")
     return redirect("people:members", slug=project.slug)

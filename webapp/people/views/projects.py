@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
 
-from webapp.accounts.members import archive_project, make_project, rename_project
+from webapp.accounts.members import make_project, rename_project
 from webapp.accounts.models import Project
 from webapp.accounts.refusals import PeopleRefused
 from webapp.accounts.roles import Right, projects_where
@@ -18,8 +18,9 @@ from webapp.people.access import (
     get_project_for_user,
     refuse_all_but_superusers,
 )
+from webapp.people.archiving import archive_or_refuse
 from webapp.ui.people import signed_in
-from webapp.ui.projects import CHOICE, Standing
+from webapp.ui.projects import CHOICE, standing_of
 
 
 @require_http_methods(["GET", "POST"])
@@ -40,7 +41,7 @@ def index(request: HttpRequest) -> HttpResponse:
     seen = projects_where(user, Right.VIEW).annotate(
         people=Count("memberships", distinct=True), run_count=Count("runs", distinct=True)
     )
-    roles = {project.pk: role for project, role in Standing(request).roles}
+    roles = {project.pk: role for project, role in standing_of(request).roles}
     rows = [(project, roles.get(project.pk, "")) for project in seen]
     context = {"rows": rows, "refusal": refusal, "given": name}
     return render(request, "people/projects.html", context, status=422 if refusal else 200)
@@ -78,12 +79,12 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
 def archive(request: HttpRequest, slug: str) -> HttpResponse:
     """Put the project away, or take it out again."""
     project = get_managed_project(request.user, slug)
-    archive_project(project, signed_in(request))
-    words = (
-        "is archived: it is read, and nothing new is made in it."
-        if project.archived_at
-        else ("is out of the archive.")
-    )
+    try:
+        archive_or_refuse(project, signed_in(request))
+    except PeopleRefused as refusal:
+        return _page(request, project, refusal, status=422)
+    archived = "is archived: it is read, and nothing new is made in it."
+    words = archived if project.archived_at else "is out of the archive."
     messages.success(request, f"{project} {words}")
     return redirect("people:settings", slug=slug)
 
