@@ -27,7 +27,7 @@ def archive_or_refuse(project: Project, actor: User) -> None:
         names = ", ".join(f"#{number}" for number in numbers[:NAMED])
         more = " and more" if len(numbers) > NAMED else ""
         raise PeopleRefused(
-            f"Runs of {project} wait or run: {names}{more}. Stop or pause them first; nobody steers "
-            "runs of an archived project."
+            f"Runs of {project} wait or run: {names}{more}. Stop or pause them first; nobody "
+            "steers runs of an archived project."
         )
     archive_project(project, actor)

@@ -77,9 +77,9 @@ def test_a_deed_that_failed_leaves_no_entry(ada: User, bob: User) -> None:
     run = launch(ada)
     with pytest.raises(ControlRefused):
         services.delete_run(run, ada)
-    with pytest.raises(RuntimeError), transaction.atomic():
+    with transaction.atomic():
         services.stop_run(run, ada)
-        raise RuntimeError
+        transaction.set_rollback(True)
     assert actions() == ["run.launch"]
 
 
@@ -162,9 +162,7 @@ def test_filters(
     note(ada, "#1 one", main)
     note(bob, "#2 two", main)
     page = admin.get(f"{LOG}?{query}").content.decode()
-    assert {
-        word for word in ("one", "two") if f"#1 {word}" in page or f"#2 {word}" in page
-    } == found
+    assert {word for word in ("one", "two") if f" {word}</bdi>" in page} == found
     if not found:
         assert "No entry fits" in page
 
