@@ -59,10 +59,10 @@ def steering_right(user: User | AnonymousUser, run: Run) -> Right:
 
 def why_not_control(user: User | AnonymousUser, run: Run) -> str:
     """The sentence for somebody who sees the run and may not steer it."""
+    if run.project.archived_at is not None:
+        return f"The project {run.project} is archived: nothing in it is steered any more."
     admins = who_may(Right.STEER_ANY, run.project)
     if isinstance(user, User) and run.owner_id == user.pk:
-        if run.project.archived_at is not None:
-            return f"The project {run.project} is archived: nothing in it is steered any more."
         role = role_in(user, run.project) or "none"
         return f"Your role in {run.project} is {role}, which steers no runs. Ask {admins}."
     return f"Run #{run.number} belongs to {run.owner}; only they or {admins} steer it."

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -239,6 +241,39 @@ def test_the_workers_page_names_no_run_of_another_project(
     assert "Has a run of a project that you are not in." in page
     assert f"/runs/{own.number}/" in page
     assert "number 2 in the queue" in page  # others are counted, not named
+
+
+def test_nobody_steers_in_an_archived_project(ada: User, bob: User, browser: Client) -> None:
+    become(ada, Role.ADMIN)
+    run = launch(bob)
+    Project.objects.update(archived_at=timezone.now())
+    assert "Main is archived" in browser.get(f"/runs/{run.number}/").content.decode()
+    refused = browser.post(f"/runs/{run.number}/control/stop/")
+    assert refused.status_code == 403
+    assert "Main is archived" in refused.content.decode()
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.RESEARCHER])
+def test_a_page_asks_once_where_one_is_in(
+    role: Role, ada: User, bob: User, browser: Client
+) -> None:
+    run = Story(launch(bob)).start().run
+    dataset = version(bob, "main sums").dataset
+    become(ada, role)
+    pages = ["/runs/", "/datasets/", f"/datasets/{dataset.pk}/", "/workers/"]
+    pages += [f"/runs/{run.number}/{tab}" for tab in ("", "phase/", "config/", "checkpoints/")]
+    if role is Role.RESEARCHER:
+        pages += [LAUNCH, f"{LAUNCH}?from={run.number}", "/datasets/upload/"]
+    for address in pages:
+        with CaptureQueriesContext(connection) as asked:
+            assert browser.get(address).status_code == 200
+        found = [
+            query["sql"]
+            for query in asked
+            if query["sql"].startswith('SELECT "accounts_membership"."id"')
+            or 'FROM "accounts_project"' in query["sql"].partition("WHERE")[0]
+        ]
+        assert len(found) == 1, (address, found)
 
 
 def test_the_site_administration_makes_members(client: Client, bob: User) -> None:
