@@ -1,0 +1,61 @@
+"""The comments of a run as its tab shows them. Called by the views."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from django.db.models import Count
+from django.utils.safestring import SafeString
+
+from webapp.accounts.models import User
+from webapp.accounts.roles import Right, may
+from webapp.comments.access import may_write, why_not_write
+from webapp.comments.markdown import render_comment
+from webapp.comments.models import Comment
+from webapp.runs.models import Run
+
+LISTED = 500
+
+
+class CommentView(NamedTuple):
+    """One comment."""
+
+    comment: Comment
+    html: SafeString
+    edits: int
+    """How often it was edited."""
+    is_own: bool
+    may_delete: bool
+
+
+class Thread(NamedTuple):
+    """All comments of a run, the oldest first."""
+
+    comments: list[CommentView]
+    may_write: bool
+    why_not: str
+    names: list[str]
+    """Members of the project, who can be mentioned."""
+
+
+def read_thread(run: Run, user: User) -> Thread:
+    """What the tab shows to this person."""
+    names = list(
+        run.project.memberships.filter(user__is_active=True).values_list(
+            "user__username", flat=True
+        )
+    )
+    writes, manages = may_write(user, run), may(user, Right.MANAGE, run.project)
+    rows = Comment.objects.standing().filter(run=run).select_related("author")
+    newest = rows.annotate(edit_count=Count("edits")).order_by("-pk")[:LISTED]
+    views = [
+        CommentView(
+            comment=comment,
+            html=render_comment(comment.text, names),
+            edits=comment.edit_count,
+            is_own=writes and comment.author_id == user.pk,
+            may_delete=manages or (writes and comment.author_id == user.pk),
+        )
+        for comment in reversed(newest)
+    ]
+    return Thread(views, writes, "" if writes else why_not_write(run), names)
