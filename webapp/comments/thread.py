@@ -40,11 +40,8 @@ class Thread(NamedTuple):
 
 def read_thread(run: Run, user: User) -> Thread:
     """What the tab shows to this person."""
-    names = list(
-        run.project.memberships.filter(user__is_active=True).values_list(
-            "user__username", flat=True
-        )
-    )
+    members = run.project.memberships.filter(user__is_active=True)
+    names = list(members.values_list("user__username", flat=True))
     writes, manages = may_write(user, run), may(user, Right.MANAGE, run.project)
     rows = Comment.objects.standing().filter(run=run).select_related("author")
     newest = rows.annotate(edit_count=Count("edits")).order_by("-pk")[:LISTED]
