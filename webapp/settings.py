@@ -113,6 +113,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "webapp.ui.middleware.FragmentsAreNotPages",
 ]
 
 ROOT_URLCONF = "webapp.urls"

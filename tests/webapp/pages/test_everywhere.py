@@ -52,7 +52,7 @@ ALL = [(name, fill(route)) for name, route in addresses(get_resolver())]
 PAGES = [
     (name, address)
     for name, address in ALL
-    if not address.startswith(("/accounts/", "/api/", "/live/")) and "^" not in address
+    if not address.startswith(("/accounts/", "/api/", "/live/", "/favicon")) and "^" not in address
 ]
 
 
