@@ -116,6 +116,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "webapp.ui.middleware.FragmentsAreNotPages",
     "webapp.audit.address.remember_address",
 ]
 

@@ -8,6 +8,8 @@ from django.urls import include, path, re_path
 from django.views.defaults import page_not_found
 from django.views.generic import RedirectView
 
+from webapp.ui.views.favicon import favicon
+
 # One door with one limit on failed attempts: the admin asks the same sign-in page.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
@@ -18,6 +20,7 @@ handler500 = "webapp.ui.views.errors.server_error"
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="runs:index"), name="home"),
+    path("favicon.ico", favicon, name="favicon"),
     path("accounts/", include("webapp.accounts.urls")),
     re_path("^accounts/password/reset/", page_not_found, NO_RESET),
     path("accounts/", include("allauth.account.urls")),

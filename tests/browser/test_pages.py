@@ -64,6 +64,20 @@ def test_the_rollouts_follow_a_live_run_until_somebody_reads(
     expect(page.locator(".group h2")).to_have_text("Step 63")
 
 
+def test_going_back_shows_whole_pages(watched: Watched, ada: User, story: Story) -> None:
+    """Each page has asked its own address for a part of itself by then, as its scripts do."""
+    page = watched.signed_in(ada)
+    walk = ["/runs/", "/runs/1/", "/runs/1/rollouts/", "/datasets/", "/workers/", "/runs/new/"]
+    for address in walk:
+        page.goto(address)
+        page.evaluate("htmx.ajax('GET', location.href, { target: '#announce', swap: 'none' })")
+    for address in reversed(walk[:-1]):
+        page.go_back()
+        expect(page).to_have_url(re.compile(f"{address}$"))
+        expect(page.locator("#live")).to_be_visible()
+        expect(page.locator("main h1")).to_be_visible()
+
+
 def test_the_log_grows_by_itself(watched: Watched, ada: User, story: Story) -> None:
     story.say("first line\n")
     page = watched.signed_in(ada)

@@ -82,6 +82,7 @@ MANAGED = Rule(only("admin"), only("admin", status=UNREADABLE))
 
 RULES: dict[str, Rule] = {
     "home": Rule(everybody(302), everybody(302)),
+    "favicon": Rule(SENT_ON, READ.post),
     "runs:index": Rule(ALWAYS),
     "runs:launch": Rule(LAUNCH_GET, LAUNCH_POST, body={"mode": "yaml", "yaml": "]"}),
     "runs:launch_preset": Rule(

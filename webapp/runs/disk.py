@@ -16,7 +16,7 @@ from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
 from webapp.runs.model_paths import find_model_directory
 
 CHECKPOINT_BYTES_PER_PARAMETER = 12
-BUILTIN_PARAMETERS = {BUILTIN_MODEL: 134_515_008, TINY_MODEL: 821_504}
+BUILTIN_PARAMETERS = {BUILTIN_MODEL: 134_515_008, TINY_MODEL: 821_120}
 BYTES_PER_STORED_PARAMETER = 2
 """Of a model on disk; fp32 files make the estimate twice as cautious."""
 UNKNOWN_MODEL_PARAMETERS = 135_000_000

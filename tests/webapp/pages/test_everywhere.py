@@ -54,7 +54,7 @@ ALL = [(name, fill(route)) for name, route in addresses(get_resolver())]
 PAGES = [
     (name, address)
     for name, address in ALL
-    if not address.startswith(("/accounts/", "/api/", "/live/", "/invitation/"))
+    if not address.startswith(("/accounts/", "/api/", "/live/", "/invitation/", "/favicon"))
     and "^" not in address
 ]
 

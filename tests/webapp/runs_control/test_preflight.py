@@ -10,6 +10,7 @@ from django.http import Http404
 
 from training_core.contract.domains import DatasetDomain, ReasoningGymDomain
 from training_core.contract.spec import CheckpointSpec, ModelSpec, RunSpec
+from training_core.models.tiny import build_tiny_model
 from webapp.accounts.models import User
 from webapp.datasets.models import Dataset, DatasetRecord, DatasetVersion
 from webapp.runs import disk
@@ -148,7 +149,9 @@ def test_a_dataset_that_cannot_be_used(
 def test_the_estimate_counts_what_is_kept(spec: RunSpec) -> None:
     kept = spec.model_copy(update={"checkpoint": CheckpointSpec(keep_last=4, keep_best=True)})
     assert disk.checkpoints_kept(kept) == 6
-    assert disk.needed_bytes(kept) == 1_500_000 * 12 * 6 + disk.SPARE_BYTES
+    assert (
+        disk.needed_bytes(kept) == build_tiny_model().num_parameters() * 12 * 6 + disk.SPARE_BYTES
+    )
 
 
 def test_the_size_of_a_local_model_is_read_from_its_files(tmp_path: Path) -> None:

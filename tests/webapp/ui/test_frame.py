@@ -30,6 +30,21 @@ def test_htmx_is_the_file_that_was_vendored() -> None:
     assert (folder / "LICENSE").is_file()
 
 
+def test_the_icon_is_there_for_everybody(client: Client) -> None:
+    answer = client.get("/favicon.ico")
+    assert answer.headers["Location"].startswith("/static/img/mark")
+
+
+@pytest.mark.django_db
+def test_a_part_of_a_page_is_kept_by_no_browser(ada: User, browser: Client) -> None:
+    page = browser.get("/runs/")
+    part = browser.get("/runs/", headers={"HX-Request": "true"})
+    assert "HX-Request" in page.headers["Vary"]
+    assert "no-store" not in page.headers.get("Cache-Control", "")
+    assert "no-store" in part.headers["Cache-Control"]
+    assert len(part.content) < len(page.content)
+
+
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_templates_hold_no_inline_code(path: Path) -> None:
     text = path.read_text()
