@@ -54,6 +54,7 @@ def enter_home() -> Path:
     sweep()
     home = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
     (home / "owner").write_text(identity_of(os.getpid()))
+    (home / "staticfiles").mkdir()  # whitenoise warns of a missing one at every client
     os.environ[HOME_VARIABLE] = str(home)
     os.environ["TEMPER_DATA_DIR"] = str(home)
     for name in REAL_SERVERS:  # a developer's real servers are never touched by a test

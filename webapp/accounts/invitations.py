@@ -84,16 +84,20 @@ def join_as_new(invitation: Invitation, username: str, password: str) -> User:
 
 
 def _take_a_use(invitation: Invitation) -> None:
-    """Count one use of a link that is still good. Raises PeopleRefused for any other."""
+    """Count one use of a link that is still good. Raises PeopleRefused for any other.
+
+    All conditions are columns of the row itself: through a join the update would become one over a
+    subquery, which PostgreSQL does not ask again after it has waited for the row.
+    """
     good = Invitation.objects.filter(
         pk=invitation.pk,
         revoked_at=None,
         expires_at__gt=timezone.now(),
         used__lt=F("uses"),
-        project__archived_at=None,
     )
-    if not good.update(used=F("used") + 1):
-        invitation.refresh_from_db()
+    is_open = Project.objects.filter(pk=invitation.project_id, archived_at=None).exists()
+    if not is_open or not good.update(used=F("used") + 1):
+        invitation = Invitation.objects.select_related("project").get(pk=invitation.pk)
         raise PeopleRefused(invitation.problem or "This link no longer works.")
 
 

@@ -6,6 +6,7 @@ project's curators and admins, until it is a version of a dataset; for others it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser
@@ -119,16 +120,15 @@ def upload_projects(user: User | AnonymousUser) -> QuerySet[Project]:
     return projects_where(user, Right.ADD_DATASETS)
 
 
-def find_upload_project(user: User) -> Project | None:
-    """Where an upload goes when nobody says: the last one's project, else the first by name."""
-    projects = upload_projects(user)
-    last = (
-        DatasetImport.objects.filter(owner=user, project__in=projects)
-        .select_related("project")
-        .order_by("-created_at")
-        .first()
-    )
-    return last.project if last is not None else projects.first()
+def find_upload_project(user: User, projects: Sequence[Project] | None = None) -> Project | None:
+    """Where an upload goes when nobody says: the last one's project, else the first by name.
+
+    `projects` are those to which the user may add, where the caller has them already.
+    """
+    found = list(upload_projects(user)) if projects is None else projects
+    imports = DatasetImport.objects.filter(owner=user, project__in=found).order_by("-created_at")
+    last = imports.values_list("project_id", flat=True).first() if len(found) > 1 else None
+    return next((project for project in found if project.pk == last), next(iter(found), None))
 
 
 def refuse_without_upload(user: User) -> None:

@@ -22,6 +22,11 @@ RUN_AS = Path(__file__).with_name("run_as.py")
 FALLBACK_ACCOUNT = "nobody"
 PROBE_TIMEOUT_S = 30
 Kind = Literal["caller", "namespace", "nobody"]
+IDENTITY_WORDS: dict[Kind, str] = {
+    "caller": "",
+    "namespace": "in a user namespace, since it refuses this user",
+    "nobody": "as the account nobody, since it refuses this user",
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,11 @@ class Identity:
     options: tuple[str, ...]
     file_uid: int
     file_gid: int
+
+    @property
+    def words(self) -> str:
+        """For who reads the start's report; empty when there is nothing to say."""
+        return IDENTITY_WORDS[self.kind]
 
     def command(self, *program: str, death_signal: int = 0) -> list[str]:
         """The command line that runs `program` as this user."""

@@ -29,8 +29,7 @@ def start_postgres(tree: ProcessTree, base: Path, console: Console) -> None:
             engine = EmbeddedPostgres(base)
             tree.start_engine("PostgreSQL", engine)
             notes += [readable_size(size_of(engine.home)), str(engine.home)]
-            if engine.identity.kind != "caller":
-                notes += [f"runs as {engine.identity.kind}"]
+            notes += filter(None, [engine.identity.words])
         else:
             notes += [f"external, version {try_database()}"]
 

@@ -7,9 +7,9 @@ from webapp.accounts.refusals import PeopleRefused
 
 ROLE_WORDS: dict[str, str] = {
     Role.VIEWER: "Reads everything in the project and changes nothing.",
-    Role.REVIEWER: "Reads, and comments on runs and rollouts.",
-    Role.CURATOR: "Looks after all datasets of the project; comments.",
-    Role.RESEARCHER: "Launches runs and steers their own; adds datasets; comments.",
+    Role.REVIEWER: "Reads everything in the project, as a viewer does.",
+    Role.CURATOR: "Looks after all datasets of the project.",
+    Role.RESEARCHER: "Launches runs and steers their own; adds datasets.",
     Role.ADMIN: "Everything in the project: members, invitations, everybody's runs, the audit log.",
 }
 

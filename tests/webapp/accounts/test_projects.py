@@ -57,6 +57,12 @@ def version(owner: User, name: str, project: Project | None = None) -> DatasetVe
     )
 
 
+def in_main(owner: User) -> Run:
+    """A run in the main project of somebody who could launch elsewhere too."""
+    main = Project.objects.main()
+    return services.launch_run(owner=owner, spec=TINY_COPY.spec, project=main)
+
+
 def yaml_post(project: str) -> dict[str, str]:
     """A launch as a browser sends it from the YAML side."""
     text = spec_to_yaml(TINY_COPY.spec)
@@ -118,25 +124,29 @@ def test_a_copy_says_when_it_goes_to_another_project(
 def test_lists_say_the_project_when_there_are_several(
     ada: User, other: Project, browser: Client
 ) -> None:
-    run = launch(ada)
+    run = in_main(ada)
     dataset = version(ada, "main sums").dataset
+    Project.objects.filter(slug="main").update(name="Arithmetic")
     pages = ("/runs/", "/datasets/", f"/runs/{run.number}/", f"/datasets/{dataset.pk}/")
     for address in pages:
-        assert "Main" in browser.get(address).content.decode(), address
-    assert "in Main" not in browser.get("/runs/?project=main").content.decode()
+        assert "Arithmetic" in browser.get(address).content.decode(), address
+    row = f'id="run-{run.number}"'
+    narrowed = browser.get("/runs/?project=main").content.decode()
+    assert row in narrowed
+    assert "in Arithmetic" not in narrowed
+    assert row not in browser.get("/runs/?project=other").content.decode()
     assert "main sums" not in browser.get("/datasets/?project=other").content.decode()
-    assert run.name not in browser.get("/runs/?project=other").content.decode()
     Membership.objects.filter(project=other).delete()
     for address in pages:
-        assert "Main" not in browser.get(address).content.decode(), address
+        assert "Arithmetic" not in browser.get(address).content.decode(), address
 
 
 def test_a_project_that_one_may_not_see_is_no_choice(
     ada: User, other: Project, secret: Project, browser: Client
 ) -> None:
-    run = launch(ada)
+    run = in_main(ada)
     page = browser.get("/runs/?project=secret").content.decode()
-    assert run.name in page  # as if nothing had been chosen
+    assert f'id="run-{run.number}"' in page  # as if nothing had been chosen
     assert "Secret" not in page
     answer = browser.post(LAUNCH, yaml_post("secret"))
     assert "Secret" not in answer.content.decode()

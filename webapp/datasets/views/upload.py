@@ -60,7 +60,7 @@ def _project(request: HttpRequest) -> Project | None:
     if slug := request.POST.get("project"):
         return next((project for project in allowed if project.slug == slug), None)
     current = current_project(request)
-    return current if current in allowed else find_upload_project(signed_in(request))
+    return current if current in allowed else find_upload_project(signed_in(request), allowed)
 
 
 def _page(request: HttpRequest, error: str = "", status: int = 200) -> HttpResponse:

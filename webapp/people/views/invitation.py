@@ -29,7 +29,7 @@ from webapp.people.words import ROLE_WORDS
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """GET says what the link is for; POST joins."""
-    if not ratelimit.consume(request, action="invitation"):
+    if not ratelimit.consume(request, action="invitation"):  # counts POSTs alone
         return _page(request, None, status=429, problem="Too many tries; wait a minute.")
     found = find_invitation(token)
     if found is None:
