@@ -11,7 +11,7 @@ from webapp.accounts.models import User
 from webapp.accounts.roles import Right, may
 from webapp.comments.access import may_write, why_not_write
 from webapp.comments.markdown import render_comment
-from webapp.comments.models import Comment
+from webapp.comments.models import Comment, CommentEdit
 from webapp.runs.models import Run
 
 LISTED = 500
@@ -44,12 +44,14 @@ def read_thread(run: Run, user: User) -> Thread:
     names = list(members.values_list("user__username", flat=True))
     writes, manages = may_write(user, run), may(user, Right.MANAGE, run.project)
     rows = Comment.objects.standing().filter(run=run).select_related("author")
-    newest = rows.annotate(edit_count=Count("edits")).order_by("-pk")[:LISTED]
+    newest = list(rows.order_by("-pk")[:LISTED])
+    edited = CommentEdit.objects.filter(comment__in=newest).values_list("comment")
+    edits = dict(edited.annotate(n=Count("pk")).order_by())
     views = [
         CommentView(
             comment=comment,
             html=render_comment(comment.text, names),
-            edits=comment.edit_count,
+            edits=edits.get(comment.pk, 0),
             is_own=writes and comment.author_id == user.pk,
             may_delete=manages or (writes and comment.author_id == user.pk),
         )
