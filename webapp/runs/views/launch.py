@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 from training_core.contract.presets import PRESETS
 from webapp.accounts.models import User
 from webapp.runs.access import refuse_without_launch
+from webapp.runs.copy_as import copy_texts
 from webapp.runs.editor import Editor
 from webapp.runs.origins import find_origin, launch_from, new_key
 from webapp.runs.refusals import LaunchRefused
@@ -50,6 +51,15 @@ def check(request: HttpRequest) -> HttpResponse:
     refuse_without_launch(signed_in(request))
     editor = Editor.from_post(request.user, request.POST.dict())
     return render(request, "runs/launch/preflight.html", {"editor": editor})
+
+
+@require_http_methods(["POST"])
+def copy_as(request: HttpRequest) -> HttpResponse:
+    """What stands in the form as YAML, command and Python: in a dialog, or as a page."""
+    editor = Editor.from_post(request.user, request.POST.dict())
+    texts = copy_texts(editor.origin, editor.whole_document) if editor.form else None
+    page = "copy_as.html" if wants_fragment(request) else "copy_as_page.html"
+    return render(request, f"runs/launch/{page}", {"editor": editor, "texts": texts})
 
 
 def _launch(request: HttpRequest, editor: Editor) -> HttpResponse:

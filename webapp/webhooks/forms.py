@@ -1,0 +1,47 @@
+"""The form for a new webhook. Called by its page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from webapp.webhooks.addresses import TargetRefused, parse_target
+from webapp.webhooks.kinds import KINDS
+
+
+class EndpointForm(forms.Form):
+    """Address and what it wants to know."""
+
+    url = forms.CharField(
+        max_length=500,
+        error_messages={
+            "required": "Give the URL that takes the messages.",
+            "max_length": "At most 500 characters.",
+        },
+    )
+    kinds = forms.MultipleChoiceField(
+        choices=list(KINDS.items()),
+        error_messages={
+            "required": "Choose at least one kind of message.",
+            "invalid_choice": "%(value)s is no kind of message.",
+        },
+    )
+
+    def clean_url(self) -> str:
+        """An address that messages may go to."""
+        url = str(self.cleaned_data["url"])
+        try:
+            parse_target(url)
+        except TargetRefused as refusal:
+            raise forms.ValidationError(str(refusal)) from refusal
+        return url
+
+    def kind_boxes(self) -> list[dict[str, Any]]:
+        """Each kind with its sentence and whether it is chosen."""
+        default = {"run.succeeded", "run.failed"}
+        chosen = set(self.data.getlist("kinds")) if self.is_bound else default  # type: ignore[attr-defined]  # a QueryDict
+        return [
+            {"value": kind, "words": words, "is_chosen": kind in chosen}
+            for kind, words in KINDS.items()
+        ]
