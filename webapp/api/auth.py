@@ -1,8 +1,9 @@
 """Bearer tokens: who a request acts for, and whether its token may do that.
 
-No cookie counts here, so no page of another site can make a browser act. What would surprise: the
-user of a token without the scope `admin` has no staff rights, whoever they are, and failed attempts
-are counted per address but never shut out a good token from the same address.
+No cookie counts here, so no page of another site can make a browser act. A token never may more
+than its person: the roles decide as on the pages, and the scopes take away from that. What would
+surprise: without the scope `admin` a superuser's token has only the rights of their memberships,
+and failed attempts are counted per address but never shut out a good token from the same address.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from webapp.api.models import ApiToken
 from webapp.api.problems import Problem
 from webapp.api.scopes import Scope
 from webapp.api.services import find_token, note_use
+from webapp.datasets.access import upload_projects
 
 MOST_FAILURES = 20
 WINDOW_S = 60
@@ -61,19 +63,30 @@ class BearerToken(HttpBearer):
         if found is None or found.state != "valid" or not found.user.is_active:
             raise _refusal(request, found)
         if self.scope not in found.scopes:
-            raise Problem(
-                403,
-                f"The token {found} lacks the scope {self.scope!s}; make one that has it.",
-                headers={
-                    "WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{self.scope}"'
-                },
-            )
+            raise lacks_scope(found, self.scope)
         note_use(found, _address(request))
-        user = found.user
-        if Scope.ADMIN not in found.scopes:
-            user.is_staff = user.is_superuser = False
-        request.user = user
+        user = request.user = acting_user(found)
         return Caller(user, found)
+
+
+def acting_user(token: ApiToken) -> User:
+    """Whose roles decide: the token's person, an administrator only with the scope `admin`.
+
+    The row is changed in memory alone and must not be saved.
+    """
+    user = token.user
+    if Scope.ADMIN not in token.scopes:
+        user.is_staff = user.is_superuser = False
+    return user
+
+
+def lacks_scope(token: ApiToken, scope: Scope, why: str = "") -> Problem:
+    """403 that names the scope, with what it would be needed for."""
+    return Problem(
+        403,
+        f"The token {token} lacks the scope {scope!s}{why}; make one that has it.",
+        headers={"WWW-Authenticate": f'{REALM}, error="insufficient_scope", scope="{scope}"'},
+    )
 
 
 def caller_of(request: HttpRequest) -> Caller:
@@ -90,17 +103,14 @@ def user_of(request: HttpRequest) -> User:
 
 
 def may_upload(scope: Mapping[str, Any]) -> bool:
-    """Whether an ASGI request, not read yet, carries a token that may upload files."""
+    """Whether an ASGI request, not read yet, has a token with which files may be uploaded."""
     for name, value in scope["headers"]:
         if name == b"authorization":
             kind, _, secret = value.decode("latin-1").partition(" ")
             found = find_token(secret.strip()) if kind.lower() == "bearer" else None
-            return bool(
-                found
-                and found.state == "valid"
-                and found.user.is_active
-                and Scope.DATA in found.scopes
-            )
+            if found is None or found.state != "valid" or Scope.DATA not in found.scopes:
+                return False
+            return upload_projects(acting_user(found)).exists()
     return False
 
 

@@ -15,6 +15,7 @@ from django.http import HttpRequest
 
 from training_core.contract.field_errors import FieldError
 from training_core.contract.spec import RunSpec
+from webapp.accounts.models import Project
 from webapp.api.problems import Fault, Problem, bad_fields
 from webapp.runs.forms import at_lines, check_document, read_yaml
 
@@ -56,9 +57,12 @@ def read_json(body: bytes) -> dict[str, Any]:
     return document
 
 
-def checked_spec(sent: SentDocument) -> RunSpec:
-    """The spec that a document is. Raises Problem 422 with everything that is wrong with it."""
-    checked = check_document(sent.document)
+def checked_spec(sent: SentDocument, project: Project) -> RunSpec:
+    """The spec that a document is, to run in the project, whose datasets it may use.
+
+    Raises Problem 422 with everything that is wrong with it.
+    """
+    checked = check_document(sent.document, project)
     if checked.errors or checked.spec is None:
         raise bad_fields(with_lines(sent, checked.errors))
     return checked.spec

@@ -13,6 +13,7 @@ RUN: dict[str, Any] = {
     "id": "019ae0c1-5f5e-7a10-9c5e-3d1f0a9b2c44",
     "number": 12,
     "name": "Tiny model, one minute",
+    "project": "main",
     "owner": "ada",
     "state": "running",
     "cause": "started",
@@ -54,6 +55,7 @@ VERSION: dict[str, Any] = {
 DATASET: dict[str, Any] = {
     "id": 3,
     "name": "school sums",
+    "project": "main",
     "owner": "ada",
     "created_at": "2026-12-01T08:00:00Z",
     "versions": [VERSION],
@@ -62,6 +64,8 @@ IMPORT: dict[str, Any] = {
     "id": "6b0f7b1e-2222-4000-8000-000000000000",
     "state": "queued",
     "name": "school sums",
+    "project": "main",
+    "owner": "ada",
     "file_name": "sums.csv",
     "size_bytes": 24_000,
     "done": 0,
@@ -160,10 +164,13 @@ EXAMPLES: dict[str, Example] = {
     "get_me": Example(
         {
             "user": "ada",
-            "is_staff": False,
+            "is_superuser": False,
             "token": "nightly",
             "scopes": ["read", "launch"],
             "expires_at": "2027-03-01T09:00:00Z",
+            "projects": [
+                {"slug": "main", "name": "Main", "role": "researcher", "is_archived": False}
+            ],
         }
     ),
     "list_presets": Example({"items": [PRESET]}),
@@ -225,6 +232,7 @@ EXAMPLES: dict[str, Example] = {
     "check_spec": Example(
         {
             "name": RUN["name"],
+            "project": "main",
             "steps": 120,
             "rollouts": 7680,
             "most_tokens": 184_320,

@@ -27,7 +27,8 @@ from webapp.api.problems import Problem
 
 KEY_FORM = re.compile(r"[0-9a-zA-Z_.:-]{1,64}")
 KEPT_FOR = timedelta(days=1)
-GIVEN_UP_AFTER = timedelta(minutes=2)
+GIVEN_UP_AFTER = timedelta(minutes=10)
+"""Longer than the largest upload takes to be stored."""
 HEADER = "Idempotency-Key"
 
 

@@ -1,5 +1,7 @@
 """What a token may do: five words, chosen when it is made and never widened.
 
+They only take away: a token does nothing that its person's roles do not allow.
+
 Read by the operations of `/api/v1`, the token page and `manage.py api-token`.
 """
 
@@ -23,6 +25,6 @@ SCOPE_WORDS: dict[Scope, str] = {
     Scope.LAUNCH: "Launch runs and restart them from checkpoints.",
     Scope.CONTROL: "Stop, pause, resume, evaluate, save, archive and delete your runs.",
     Scope.DATA: "Upload files and import them as dataset versions.",
-    Scope.ADMIN: "Use your staff rights, such as steering other people's runs.",
+    Scope.ADMIN: "Use your rights as an admin, such as steering other people's runs.",
 }
 """One sentence each, shown where scopes are chosen."""

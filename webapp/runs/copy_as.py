@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_core.contract.yaml_text import dump_yaml
+from webapp.accounts.models import Project
 from webapp.runs.origins import Origin
 
 MARK = "SPEC"
@@ -27,23 +28,27 @@ class CopyTexts:
     python: str
 
 
-def copy_texts(origin: Origin, document: Mapping[str, Any]) -> CopyTexts:
-    """All three for a document that came from somewhere."""
+def copy_texts(
+    origin: Origin, document: Mapping[str, Any], project: Project | None = None
+) -> CopyTexts:
+    """All three for a document that came from somewhere and is to run in a project."""
     text = dump_yaml(dict(document))
-    return CopyTexts(text, _command(origin, text), _python(origin, document))
+    slug = project.slug if project is not None else ""
+    return CopyTexts(text, _command(origin, text, slug), _python(origin, document, slug))
 
 
-def _command(origin: Origin, text: str) -> str:
+def _command(origin: Origin, text: str, slug: str) -> str:
     """The YAML as a here-document, whose mark no line of it is."""
     mark = MARK
     while mark in text.splitlines():
         mark += "_"
     if origin.checkpoint is not None:
         run = origin.checkpoint.run.number
-        call = f"temper restart {run} --checkpoint {origin.checkpoint.step} --spec - --watch"
+        words = [f"temper restart {run} --checkpoint {origin.checkpoint.step} --spec -"]
     else:
-        call = " ".join(["temper launch -", *_flags(origin), "--watch"])
-    return f"{call} <<'{mark}'\n{text}{mark}\n"
+        words = ["temper launch -", *_flags(origin)]
+    words += [f"--project {slug}"] if slug else []
+    return f"{' '.join(words)} --watch <<'{mark}'\n{text}{mark}\n"
 
 
 def _flags(origin: Origin) -> list[str]:
@@ -53,18 +58,20 @@ def _flags(origin: Origin) -> list[str]:
     return [f"--preset {origin.preset.slug}"] if origin.preset is not None else []
 
 
-def _python(origin: Origin, document: Mapping[str, Any]) -> str:
+def _python(origin: Origin, document: Mapping[str, Any], slug: str) -> str:
     """A script that launches it."""
     spec = pprint.pformat(dict(document), sort_dicts=False, width=96)
     if origin.checkpoint is not None:
         run, step = origin.checkpoint.run.number, origin.checkpoint.step
-        call = f"temper.restart({run}, {step}, spec)"
-    elif origin.parent is not None:
-        call = f"temper.launch(spec, parent={origin.parent.number})"
-    elif origin.preset is not None:
-        call = f"temper.launch(spec, preset={origin.preset.slug!r})"
+        name, values = "restart", [str(run), str(step), "spec"]
     else:
-        call = "temper.launch(spec)"
+        name, values = "launch", ["spec"]
+        if origin.parent is not None:
+            values.append(f"parent={origin.parent.number}")
+        elif origin.preset is not None:
+            values.append(f"preset={origin.preset.slug!r}")
+    values += [f"project={slug!r}"] if slug else []
+    call = f"temper.{name}({', '.join(values)})"
     return (
         "from temper_client.client import Temper\n\n"
         f"spec = {spec}\n\n"

@@ -46,6 +46,7 @@ def _add_launch(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     restart.add_argument("--checkpoint", default="latest", help="latest (default), best, or a step")
     restart.add_argument("--spec", help="YAML file to go on with instead of the run's own")
     for one in (launch, restart):
+        one.add_argument("--project", default="", help="slug of its project; `temper me` has yours")
         one.add_argument("--watch", action="store_true", help="watch it until it has ended")
     watch = commands.add_parser("watch", help="watch a run; Ctrl+C leaves it running")
     _add_run(watch)
@@ -56,6 +57,7 @@ def _add_runs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     runs = commands.add_parser("runs", help="list runs, the newest first")
     runs.add_argument("--state", action="append", help="only this state; repeat it for more")
     runs.add_argument("--owner", help="only this person's")
+    runs.add_argument("--project", help="only of this project")
     runs.add_argument("--search", help="words of the name")
     runs.add_argument("--most", type=int, default=20, help="how many (default: 20)")
     runs.add_argument("--json", action="store_true", help="one JSON document a line")
@@ -92,6 +94,7 @@ def _add_data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     upload = commands.add_parser("import", help="upload a CSV or JSONL file as a dataset version")
     upload.add_argument("file", type=Path)
     upload.add_argument("--name", help="dataset (default: the file's name)")
+    upload.add_argument("--project", help="slug of its project (default: of your last upload)")
     upload.add_argument("--prompt", help="column of the prompt (default: guessed)")
     upload.add_argument("--answer", help="column of the right answer (default: guessed)")
     upload.add_argument("--demonstration", help="column of a worked reply")
@@ -99,6 +102,7 @@ def _add_data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     upload.add_argument("--no-wait", action="store_true", help="do not wait for the import's end")
     datasets = commands.add_parser("datasets", help="list datasets with their newest version")
     datasets.add_argument("--search", default="", help="words of the name")
+    datasets.add_argument("--project", default="", help="only of this project")
     datasets.add_argument("--json", action="store_true", help="one JSON document a line")
     commands.add_parser("presets", help="list presets")
 

@@ -72,7 +72,7 @@ class Temper:
         return self.connection.ask(Preset, "GET", f"/presets/{slug}")
 
     def runs(self, *, most: int | None = None, **filters: Any) -> Iterator[Run]:
-        """Runs, the newest first: filters are state, q, owner, preset, archived."""
+        """Runs, the newest first: filters are state, q, owner, preset, project, archived."""
         cursor, found = None, 0
         while most is None or found < most:
             query = given({**filters, "cursor": cursor, "limit": min(most or 200, 200)})
@@ -92,24 +92,40 @@ class Temper:
         """The spec of a run as YAML."""
         return self.connection.send("GET", f"/runs/{number}/spec.yaml").text
 
-    def check(self, spec: Spec) -> Check:
+    def check(self, spec: Spec, *, project: str = "") -> Check:
         """What a launch of the spec would do; nothing is made."""
-        return self.connection.ask(Check, "POST", "/specs/check", is_safe=True, **_spec_body(spec))
+        body, query = _spec_body(spec), given({"project": project})
+        return self.connection.ask(
+            Check, "POST", "/specs/check", is_safe=True, params=query, **body
+        )
 
     def launch(
-        self, spec: Spec, *, preset: str = "", parent: int | None = None, key: str = ""
+        self,
+        spec: Spec,
+        *,
+        preset: str = "",
+        parent: int | None = None,
+        project: str = "",
+        key: str = "",
     ) -> Run:
         """Queue a run. A lost answer is asked for again under the same key, so it is one run."""
         body = _spec_body(spec)
         body["headers"] |= {"Idempotency-Key": key or uuid.uuid4().hex}
-        query = given({"preset": preset, "parent": parent})
+        query = given({"preset": preset, "parent": parent, "project": project})
         return self.connection.ask(Run, "POST", "/runs", is_safe=True, params=query, **body)
 
     def restart(
-        self, number: int, checkpoint: str | int = "latest", spec: Spec | None = None, key: str = ""
+        self,
+        number: int,
+        checkpoint: str | int = "latest",
+        spec: Spec | None = None,
+        *,
+        project: str = "",
+        key: str = "",
     ) -> Run:
         """A new run that goes on from a checkpoint: `latest`, `best` or a step."""
-        body = {"checkpoint": str(checkpoint), "spec": spec if spec is None else _sent(spec)}
+        sent = spec if spec is None else _sent(spec)
+        body = {"checkpoint": str(checkpoint), "spec": sent, "project": project}
         headers = {"Idempotency-Key": key or uuid.uuid4().hex}
         path = f"/runs/{number}/restart"
         return self.connection.ask(Run, "POST", path, is_safe=True, json=body, headers=headers)
@@ -148,11 +164,11 @@ class Temper:
         query = given({"key": list(keys), **options})
         return self.connection.send("GET", f"/runs/{number}/curves.csv", params=query).text
 
-    def datasets(self, q: str = "") -> Iterator[Dataset]:
+    def datasets(self, q: str = "", project: str = "") -> Iterator[Dataset]:
         """Datasets, the newest first."""
         cursor = None
         while True:
-            query = given({"q": q, "cursor": cursor})
+            query = given({"q": q, "project": project, "cursor": cursor})
             page = self.connection.ask(DatasetPage, "GET", "/datasets", params=query)
             yield from page.items
             cursor = page.next_cursor
@@ -160,7 +176,10 @@ class Temper:
                 return
 
     def upload(self, path: Path, **mapping: Any) -> Import:
-        """Upload a file and import it: name, prompt, answer, demonstration, held_out_percent."""
+        """Upload a file and import it.
+
+        `mapping` may hold name, project, prompt, answer, demonstration, held_out_percent.
+        """
         try:
             with path.open("rb") as file:
                 return self.connection.ask(

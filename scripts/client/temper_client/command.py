@@ -71,6 +71,9 @@ def _me(temper: Temper, _: argparse.Namespace, console: Console) -> None:
     console.print(
         f"token {plain(me.token)}: {', '.join(me.scopes)}, until {me.expires_at:%Y-%m-%d}"
     )
+    for project in me.projects:
+        away = ", archived" if project.is_archived else ""
+        console.print(f"project {project.slug} ({plain(project.name)}): {project.role}{away}")
 
 
 def _launch(temper: Temper, asked: argparse.Namespace, console: Console) -> None:
@@ -82,20 +85,27 @@ def _launch(temper: Temper, asked: argparse.Namespace, console: Console) -> None
         spec = dict(temper.preset(asked.preset).spec)
         spec |= {"name": asked.name} if asked.name else {}
     if asked.check:
-        found = temper.check(spec)
+        found = temper.check(spec, project=asked.project)
         console.print(f"{plain(found.name)}: {found.steps:,} steps, {found.rollouts:,} rollouts")
         console.print(f"at most {found.most_tokens:,} tokens and {size(found.disk_bytes)} on disk")
         console.print(f"{found.waiting} runs wait before it for {found.slots} slots")
         for warning in found.warnings:
             console.print(f"warning: {plain(warning)}", soft_wrap=True)
         return
-    run = temper.launch(spec, preset=asked.preset or "", parent=asked.parent, key=asked.key)
+    run = temper.launch(
+        spec,
+        preset=asked.preset or "",
+        parent=asked.parent,
+        project=asked.project,
+        key=asked.key,
+    )
     _begun(temper, asked, console, run)
 
 
 def _restart(temper: Temper, asked: argparse.Namespace, console: Console) -> None:
     spec = _read_text(asked.spec) if asked.spec else None
-    _begun(temper, asked, console, temper.restart(asked.run, asked.checkpoint, spec))
+    run = temper.restart(asked.run, asked.checkpoint, spec, project=asked.project)
+    _begun(temper, asked, console, run)
 
 
 def _begun(temper: Temper, asked: argparse.Namespace, console: Console, run: Run) -> None:
@@ -112,12 +122,13 @@ def _watch(temper: Temper, asked: argparse.Namespace, console: Console) -> None:
 
 
 def _runs(temper: Temper, asked: argparse.Namespace, console: Console) -> None:
-    runs = temper.runs(most=asked.most, state=asked.state, owner=asked.owner, q=asked.search)
+    filters = {"state": asked.state, "owner": asked.owner, "project": asked.project}
+    runs = temper.runs(most=asked.most, q=asked.search, **filters)
     if asked.json:
         for run in runs:
             print(run.model_dump_json())
         return
-    table = _table("run", "name", "state", "step", "reward", "ETA", "owner")
+    table = _table("run", "name", "state", "step", "reward", "ETA", "owner", "project")
     for run in runs:
         table.add_row(
             f"#{run.number}",
@@ -127,6 +138,7 @@ def _runs(temper: Temper, asked: argparse.Namespace, console: Console) -> None:
             number(run.latest.get("reward")),
             "" if run.is_terminal else duration(run.eta_s),
             Text(plain(run.owner)),
+            run.project,
         )
     _show(console, table, "No runs; `temper launch --preset tiny-model` starts one.")
 
@@ -168,7 +180,7 @@ def _delete(temper: Temper, asked: argparse.Namespace, console: Console) -> None
 
 
 def _import(temper: Temper, asked: argparse.Namespace, console: Console) -> None:
-    names = ("name", "prompt", "answer", "demonstration", "held_out_percent")
+    names = ("name", "project", "prompt", "answer", "demonstration", "held_out_percent")
     job = temper.upload(asked.file, **{name: getattr(asked, name) for name in names})
     console.print(f"Uploaded {plain(job.file_name)}, {size(job.size_bytes)}; import {job.id}")
     if asked.no_wait:
@@ -198,14 +210,15 @@ def _say_import(job: Import, console: Console) -> None:
 
 
 def _datasets(temper: Temper, asked: argparse.Namespace, console: Console) -> None:
-    table = _table("name", "version", "records", "held out", "dataset_version")
-    for dataset in temper.datasets(asked.search):
+    table = _table("name", "project", "version", "records", "held out", "dataset_version")
+    for dataset in temper.datasets(asked.search, asked.project):
         if asked.json:
             print(dataset.model_dump_json())
             continue
         newest = dataset.versions[0]
         counts = f"{newest.record_count:,}", f"{newest.held_out_count:,}"
-        table.add_row(Text(plain(dataset.name)), f"v{newest.number}", *counts, str(newest.id))
+        name = Text(plain(dataset.name))
+        table.add_row(name, dataset.project, f"v{newest.number}", *counts, str(newest.id))
     if not asked.json:
         _show(console, table, "No datasets; `temper import FILE` makes one.")
 

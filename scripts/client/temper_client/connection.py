@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import httpx
+import httpx2
 from pydantic import ValidationError
 
 from temper_client.config import Config
@@ -14,8 +14,8 @@ from temper_client.errors import RefusedError, UnreachableError
 from temper_client.models import Answer, FieldProblem, ProblemDocument
 
 T = TypeVar("T", bound=Answer)
-TIMEOUT = httpx.Timeout(30.0, connect=5.0)
-UPLOAD_TIMEOUT = httpx.Timeout(600.0, connect=5.0)
+TIMEOUT = httpx2.Timeout(30.0, connect=5.0)
+UPLOAD_TIMEOUT = httpx2.Timeout(600.0, connect=5.0)
 RETRIED = frozenset({429, 500, 502, 503, 504})
 LONGEST_WAIT_S = 10.0
 Sleep = Callable[[float], None]
@@ -41,7 +41,7 @@ class Connection:
         self.patience_s = patience_s
         self.on_wait = on_wait
         self._sleep = sleep
-        self._http = httpx.Client(
+        self._http = httpx2.Client(
             base_url=f"{config.url}/api/v1",
             headers={"Authorization": f"Bearer {config.token}", "User-Agent": "temper-client"},
             timeout=TIMEOUT,
@@ -64,20 +64,20 @@ class Connection:
 
     def send(
         self, method: str, path: str, *, is_safe: bool = False, **options: Any
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         """A request; `is_safe` says that sending it twice does no harm, as every GET."""
         if method == "GET" or is_safe:
             return self._patiently(lambda: self._once(method, path, **options))
         return self._once(method, path, **options)
 
-    def _patiently(self, request: Callable[[], httpx.Response]) -> httpx.Response:
+    def _patiently(self, request: Callable[[], httpx2.Response]) -> httpx2.Response:
         """Try until it works or patience ends."""
         waited, pause = 0.0, 0.5
         while True:
             try:
                 return request()
             except (UnreachableError, RefusedError) as error:
-                if isinstance(error, RefusedError) and error.status not in RETRIED:
+                if isinstance(error, RefusedError) and not error.may_pass:
                     raise
                 if waited >= self.patience_s:
                     raise
@@ -86,11 +86,11 @@ class Connection:
             waited += pause
             pause = min(pause * 2, LONGEST_WAIT_S)
 
-    def _once(self, method: str, path: str, **options: Any) -> httpx.Response:
+    def _once(self, method: str, path: str, **options: Any) -> httpx2.Response:
         """Send it. Raises RefusedError or UnreachableError."""
         try:
             response = self._http.request(method, path, **options)
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise UnreachableError(
                 f"{self.url} does not answer: {error or type(error).__name__}."
             ) from error
@@ -104,14 +104,18 @@ class Connection:
         return response
 
 
-def _refusal(response: httpx.Response) -> RefusedError:
+def _refusal(response: httpx2.Response) -> RefusedError:
     """What the server said, or the bare status where something else answered."""
     status = response.status_code
+    may_pass = status in RETRIED or "Retry-After" in response.headers
     try:
         problem = ProblemDocument.model_validate_json(response.content)
     except ValidationError:
-        return RefusedError(status, f"The server answered {status} {response.reason_phrase}.", [])
-    return RefusedError(status, problem.detail, list[FieldProblem](problem.errors))
+        words = f"The server answered {status} {response.reason_phrase}."
+        return RefusedError(status, words, [], may_pass=may_pass)
+    return RefusedError(
+        status, problem.detail, list[FieldProblem](problem.errors), may_pass=may_pass
+    )
 
 
 def given(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,12 +32,16 @@ class RefusedError(TemperError):
 
     exit_code = 3
 
-    def __init__(self, status: int, detail: str, errors: list[FieldProblem]) -> None:
+    def __init__(
+        self, status: int, detail: str, errors: list[FieldProblem], *, may_pass: bool = False
+    ) -> None:
         super().__init__(detail)
         self.status = status
         self.detail = detail
         self.errors = errors
         """What is wrong at which field."""
+        self.may_pass = may_pass
+        """Whether the same request may succeed a little later."""
         if status == 401 or (status == 403 and "scope" in detail):
             self.exit_code = 5
 

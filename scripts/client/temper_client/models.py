@@ -46,6 +46,7 @@ class Run(Answer):
     id: UUID
     number: int
     name: str
+    project: str
     owner: str
     state: str
     cause: str
@@ -79,6 +80,7 @@ class Check(Answer):
     """What a launch would do."""
 
     name: str
+    project: str
     steps: int
     rollouts: int
     most_tokens: int
@@ -116,6 +118,7 @@ class Dataset(Answer):
 
     id: int
     name: str
+    project: str
     owner: str
     created_at: datetime
     versions: list[Version]
@@ -143,6 +146,8 @@ class Import(Answer):
     id: UUID
     state: Literal["uploaded", "queued", "running", "done", "rejected"]
     name: str
+    project: str
+    owner: str
     file_name: str
     size_bytes: int
     done: int
@@ -177,14 +182,24 @@ class CheckpointList(Answer):
     items: list[Checkpoint]
 
 
+class Membership(Answer):
+    """A project that the caller is in."""
+
+    slug: str
+    name: str
+    role: str
+    is_archived: bool
+
+
 class Caller(Answer):
     """Who a token acts for."""
 
     user: str
-    is_staff: bool
+    is_superuser: bool
     token: str
     scopes: list[str]
     expires_at: datetime
+    projects: list[Membership]
 
 
 class Preset(Answer):
@@ -234,6 +249,7 @@ MODEL_OF_SCHEMA: dict[str, type[Answer]] = {
     "ImportOut": Import,
     "CheckpointOut": Checkpoint,
     "CheckpointList": CheckpointList,
+    "MembershipOut": Membership,
     "CallerOut": Caller,
     "PresetOut": Preset,
     "PresetList": PresetList,

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import httpx
+import httpx2
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
@@ -99,7 +99,7 @@ def test_nobody_gets_in_without_a_token(method: str, path: str, house: House) ->
     address = address.replace("{group}", "1").replace("{dataset}", "1")
     address = address.replace("{import_id}", "6b0f7b1e-0000-4000-8000-000000000000")
     for headers in ({}, {"Authorization": "Bearer temper_wrong"}):
-        answer = httpx.request(method, house.url + address, headers=headers)
+        answer = httpx2.request(method, house.url + address, headers=headers)
         assert answer.status_code in {401, 429}
         assert answer.headers["Content-Type"] == "application/problem+json"
 

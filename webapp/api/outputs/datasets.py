@@ -33,7 +33,10 @@ class DatasetOut(Document):
 
     id: int
     name: str
+    project: str
+    """Slug of the project that it belongs to."""
     owner: str
+    """User name of who made it."""
     created_at: datetime
     versions: list[VersionOut]
     """Versions that runs may use, the newest first."""
@@ -99,6 +102,10 @@ class ImportOut(Document):
     """uploaded (columns to choose), queued, running, done or rejected."""
     name: str
     """Dataset that it becomes a version of; empty until it is chosen."""
+    project: str
+    """Slug of the project that it belongs to."""
+    owner: str
+    """User name of who uploaded it."""
     file_name: str
     size_bytes: int
     done: int
@@ -151,6 +158,7 @@ def dataset_out(dataset: Dataset, versions: list[DatasetVersion]) -> DatasetOut:
     return DatasetOut(
         id=dataset.pk,
         name=dataset.name,
+        project=dataset.project.slug,
         owner=dataset.owner.get_username(),
         created_at=dataset.created_at,
         versions=[version_out(version) for version in versions],
@@ -171,6 +179,8 @@ def import_out(job: DatasetImport) -> ImportOut:
     ]
     return ImportOut(
         **same,
+        project=job.project.slug,
+        owner=job.owner.get_username(),
         errors=errors,
         columns=_columns(job) if job.state == DatasetImport.State.UPLOADED else None,
         dataset=job.dataset_id,
@@ -178,7 +188,7 @@ def import_out(job: DatasetImport) -> ImportOut:
     )
 
 
-_MADE = {"errors", "columns", "dataset", "version"}
+_MADE = {"project", "owner", "errors", "columns", "dataset", "version"}
 
 
 def _columns(job: DatasetImport) -> ColumnsOut | None:

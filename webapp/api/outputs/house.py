@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from training_core.contract.presets import Preset
+from webapp.accounts.models import Project, Role
 from webapp.api.auth import Caller
 from webapp.api.outputs.document import Document
 from webapp.api.scopes import Scope
 from webapp.workers_page.overview import QueueView, WorkerView
+
+
+class MembershipOut(Document):
+    """A project that the caller is in."""
+
+    slug: str
+    """What operations call it."""
+    name: str
+    role: Role
+    """viewer, reviewer, curator, researcher or admin."""
+    is_archived: bool
+    """Whether it was put away: it is read, and nothing new is made in it."""
 
 
 class CallerOut(Document):
@@ -17,12 +31,14 @@ class CallerOut(Document):
 
     user: str
     """User name."""
-    is_staff: bool
-    """Whether the token carries staff rights: its owner is staff and it has the scope admin."""
+    is_superuser: bool
+    """Whether it may do everything: its person is a superuser and it has the scope admin."""
     token: str
     """What the token is called."""
     scopes: list[Scope]
     expires_at: datetime
+    projects: list[MembershipOut]
+    """By name, with the role in each; all of them for a superuser."""
 
 
 class PresetOut(Document):
@@ -83,14 +99,23 @@ class WorkersOut(Document):
     queues: list[QueueOut]
 
 
-def caller_out(caller: Caller) -> CallerOut:
-    """The answer for the caller."""
+def caller_out(caller: Caller, roles: Iterable[tuple[Project, str]]) -> CallerOut:
+    """The answer for the caller, who has these roles."""
     return CallerOut(
         user=caller.user.get_username(),
-        is_staff=caller.user.is_staff,
+        is_superuser=caller.user.is_superuser,
         token=caller.token.name,
         scopes=[Scope(scope) for scope in caller.token.scopes],
         expires_at=caller.token.expires_at,
+        projects=[
+            MembershipOut(
+                slug=project.slug,
+                name=project.name,
+                role=Role(role),
+                is_archived=project.archived_at is not None,
+            )
+            for project, role in roles
+        ],
     )
 
 

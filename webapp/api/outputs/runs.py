@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from webapp.accounts.models import User
 from webapp.api.outputs.document import Document
 from webapp.api.outputs.numbers import Number, plain, plain_stored
 from webapp.runs.models import Attempt, Run, RunEvent
@@ -38,6 +40,8 @@ class RunOut(Document):
     """What people call it: 12 for #12."""
     name: str
     """Its name."""
+    project: str
+    """Slug of the project that it belongs to."""
     owner: str
     """User name of who launched it."""
     state: RunState
@@ -58,14 +62,14 @@ class RunOut(Document):
     """Name of the current stage; empty before the first."""
     phase: PhaseOut | None
     """What happens inside the step; null while no trainer is at work."""
-    eta_s: float | None
+    eta_s: Number | None
     """Seconds to the end, as of the last step; null when unknown."""
     latest: dict[str, Number | str]
     """Last value of each headline metric."""
     preset: str
     """Preset that it was made from; empty for none."""
     parent: int | None
-    """Number of the run that it was made from."""
+    """Number of the run that it was made from; null also where you may not see that one."""
     attempt: int
     """Number of the newest attempt; 0 before the first."""
     created_at: datetime
@@ -139,20 +143,34 @@ class RunHistory(Document):
     """The newest first, at most 500."""
 
 
-def run_out(run: Run) -> RunOut:
-    """The answer for a run."""
+def run_out(run: Run, user: User) -> RunOut:
+    """The answer for a run that the user may see."""
+    return runs_out([run], user)[0]
+
+
+def runs_out(runs: Sequence[Run], user: User) -> list[RunOut]:
+    """The answers for runs that the user may see; one query for all of their parents."""
+    asked = {run.parent_id for run in runs if run.parent_id is not None}
+    seen = Run.objects.visible_to(user).filter(pk__in=asked) if asked else Run.objects.none()
+    parents: dict[UUID, int] = dict(seen.values_list("pk", "number"))
+    return [_run_out(run, parents.get(run.parent_id) if run.parent_id else None) for run in runs]
+
+
+def _run_out(run: Run, parent: int | None) -> RunOut:
+    """The answer for one run."""
     fields = {name: getattr(run, name) for name in RunOut.model_fields if name not in _MADE}
     return RunOut(
         **fields,
+        project=run.project.slug,
         owner=run.owner.get_username(),
         phase=_phase_out(run.phase),
-        eta_s=run.eta_s if run.eta_s is None else plain(run.eta_s),
+        eta_s=plain(run.eta_s),
         latest={name: plain_stored(value) for name, value in run.latest.items()},
-        parent=run.parent.number if run.parent is not None else None,
+        parent=parent,
     )
 
 
-_MADE = {"owner", "phase", "eta_s", "latest", "parent"}
+_MADE = {"project", "owner", "phase", "eta_s", "latest", "parent"}
 
 
 def _phase_out(phase: Any) -> PhaseOut | None:

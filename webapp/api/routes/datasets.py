@@ -33,6 +33,7 @@ READY = DatasetVersion.objects.filter(state=DatasetVersion.State.READY).order_by
 def list_datasets(
     request: HttpRequest,
     q: Annotated[Text, Query(description="Words of the name.")] = "",
+    project: Annotated[Text, Query(description="Slug of the project.")] = "",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> DatasetPage:
@@ -40,12 +41,13 @@ def list_datasets(
     datasets = datasets_for(user_of(request)).filter(versions__state="ready").distinct()
     if q:
         datasets = datasets.filter(name__icontains=q)
+    if project:
+        datasets = datasets.filter(project__slug=project)
     if cursor is not None:
         datasets = datasets.filter(pk__lt=cursor)
     ready = Prefetch("versions", queryset=READY.all(), to_attr="ready")
-    found = list(
-        datasets.select_related("owner").prefetch_related(ready).order_by("-pk")[: limit + 1]
-    )
+    datasets = datasets.select_related("owner", "project").prefetch_related(ready)
+    found = list(datasets.order_by("-pk")[: limit + 1])
     following = found[limit - 1].pk if len(found) > limit else None
     items = [dataset_out(dataset, getattr(dataset, "ready")) for dataset in found[:limit]]  # noqa: B009 - to_attr
     return DatasetPage(items=items, next_cursor=following)

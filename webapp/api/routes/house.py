@@ -21,6 +21,7 @@ from webapp.api.outputs.house import (
 )
 from webapp.api.params import Text
 from webapp.api.scopes import Scope
+from webapp.ui.projects import Standing
 from webapp.workers_page.overview import read_workers
 
 router = Router(tags=["House"], auth=BearerToken(Scope.READ))
@@ -28,8 +29,8 @@ router = Router(tags=["House"], auth=BearerToken(Scope.READ))
 
 @router.get("/me", response=CallerOut, operation_id="get_me", summary="Who am I")
 def get_me(request: HttpRequest) -> CallerOut:
-    """Whom the token acts for, its scopes and its end."""
-    return caller_out(caller_of(request))
+    """Whom the token acts for, its scopes and its end, and the projects with the role in each."""
+    return caller_out(caller_of(request), Standing(request).roles)
 
 
 @router.get("/presets", response=PresetList, operation_id="list_presets", summary="List presets")

@@ -11,15 +11,21 @@ from ninja import File, Form, Path, Router
 from ninja.files import UploadedFile
 
 from training_core.contract.field_errors import FieldError
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
 from webapp.api.auth import BearerToken, user_of
 from webapp.api.outputs.datasets import ImportOut, StartImport, import_out
 from webapp.api.params import Text
 from webapp.api.problems import Problem, bad_fields
+from webapp.api.projects import upload_project
 from webapp.api.replay import answer_once
 from webapp.api.routes.launch import KEY_PARAMETER
 from webapp.api.scopes import Scope
-from webapp.datasets.access import get_import_for_user, get_own_import, may_replace
+from webapp.datasets.access import (
+    get_import_for_user,
+    get_own_import,
+    may_replace,
+    refuse_without_upload,
+)
 from webapp.datasets.forms import MappingForm
 from webapp.datasets.models import DatasetImport
 from webapp.datasets.services import discard_upload, start_import, store_upload
@@ -40,6 +46,9 @@ def upload_file(
     request: HttpRequest,
     file: Annotated[UploadedFile, File(description="CSV or JSONL with a header or field names.")],
     name: Annotated[Text, Form(description="Dataset; the file's name when left out.")] = "",
+    project: Annotated[
+        Text, Form(description="Slug of its project; that of your last upload when left out.")
+    ] = "",
     prompt: Annotated[Text, Form(description="Column of the prompt; guessed when left out.")] = "",
     answer: Annotated[Text, Form(description="Column of the answer; guessed when left out.")] = "",
     demonstration: Annotated[Text, Form(description="Column of a worked reply.")] = "",
@@ -50,8 +59,10 @@ def upload_file(
     """Store a file of up to 4 GB and import it in the background. Where the columns cannot be
     guessed and are not given, nothing is kept and the error lists them."""
     user = user_of(request)
+    refuse_without_upload(user)
     wanted = {
         "name": name,
+        "project": project,
         "prompt": prompt,
         "answer": answer,
         "demonstration": demonstration,
@@ -60,7 +71,7 @@ def upload_file(
     }
 
     def deed() -> ImportOut:
-        job = _store(user, file)
+        job = _store(user, file, upload_project(user, project))
         if not start:
             return import_out(job)
         try:
@@ -97,11 +108,11 @@ def begin_import(request: HttpRequest, import_id: ImportId, body: StartImport) -
     return import_out(_start(user, job, body.posted()))
 
 
-def _store(user: User, file: UploadedFile) -> DatasetImport:
+def _store(user: User, file: UploadedFile, project: Project) -> DatasetImport:
     """The file on disk with its import. Raises Problem 422."""
     if problem := problem_with_size(file.size or 0):
         raise bad_fields([FieldError("file", problem)])
-    job = store_upload(user, file.name or "upload", file.chunks())
+    job = store_upload(user, file.name or "upload", file.chunks(), project)
     if problem := problem_with_file(job):
         discard_upload(job)
         raise bad_fields([FieldError("file", problem)])
@@ -122,7 +133,7 @@ def _filled(job: DatasetImport, wanted: dict[str, str]) -> dict[str, str]:
 def _start(user: User, job: DatasetImport, posted: dict[str, str]) -> DatasetImport:
     """Queue it, judged by the mapping form. Raises Problem 422 with the form's words."""
     form = MappingForm.from_post(job, posted)
-    if "name" not in form.errors and not may_replace(user, form.name):
+    if "name" not in form.errors and not may_replace(user, form.name, job.project):
         form.errors["name"] = "Somebody else owns a dataset of that name; choose another."
     if form.file_error:
         raise bad_fields([FieldError("file", form.file_error)])

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from pydantic import BeforeValidator, Field
 
+from webapp.accounts.models import User
 from webapp.api.auth import BearerToken, user_of
 from webapp.api.bodies import (
     SentDocument,
@@ -21,9 +22,11 @@ from webapp.api.outputs.document import Document
 from webapp.api.outputs.runs import RunOut, run_out
 from webapp.api.params import LARGEST, RunNumber, Text
 from webapp.api.problems import Problem, bad_fields
+from webapp.api.projects import launch_project
 from webapp.api.replay import answer_once
+from webapp.api.routes import runs
 from webapp.api.scopes import Scope
-from webapp.runs.access import get_run_for_user
+from webapp.runs.access import get_run_for_user, refuse_without_launch
 from webapp.runs.forecast import forecast, queue_now
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.origins import Origin, find_origin, launch_from
@@ -56,6 +59,8 @@ class CheckOut(Document):
     """What a launch of the spec would do."""
 
     name: str
+    project: str
+    """Slug of the project that the run would belong to."""
     steps: int
     """Optimiser steps of all stages."""
     rollouts: int
@@ -69,6 +74,18 @@ class CheckOut(Document):
     slots: int
     """Runs that living workers can train at once."""
     warnings: list[str]
+
+
+ProjectSlug = Annotated[
+    Text,
+    Query(
+        description=(
+            "Slug of the project that the run belongs to; your only one, that of the run it was "
+            "made from, or where you launched last when left out. `/me` lists yours."
+        ),
+        examples=["main"],
+    ),
+]
 
 
 def _step_as_text(value: Any) -> Any:
@@ -85,14 +102,18 @@ class RestartIn(Document):
     """`latest`, `best` (by held-out pass@1), or the step of a checkpoint that is on disk."""
     spec: dict[str, Any] | str | None = None
     """The whole RunSpec to go on with, or its YAML text; the run's own when left out."""
+    project: Text = ""
+    """Slug of the project that the new run belongs to; that of the run when left out."""
 
 
-@router.post(
+@runs.router.post(
     "/runs",
     response={201: RunOut},
     operation_id="launch_run",
     summary="Launch a run",
     openapi_extra={**SPEC_BODY, "parameters": [KEY_PARAMETER]},
+    auth=BearerToken(Scope.LAUNCH),
+    tags=["Launch"],
 )
 def launch_run(
     request: HttpRequest,
@@ -100,15 +121,16 @@ def launch_run(
     parent: Annotated[
         int | None, Query(ge=1, le=LARGEST, description="Run that the spec was made from.")
     ] = None,
+    project: ProjectSlug = "",
 ) -> HttpResponse:
     """Queue a run. The body is the RunSpec, as JSON or YAML; each error stands at its field."""
     user = user_of(request)
+    refuse_without_launch(user)
     sent = read_document(request)
 
     def deed() -> RunOut:
         values = {"from": str(parent)} if parent is not None else {"preset": preset}
-        origin = find_origin(user, values)
-        return run_out(_launch(request, origin, sent))
+        return run_out(_launch(user, find_origin(user, values), sent, project), user)
 
     return answer_once(request, user, _hash(request), deed)
 
@@ -121,12 +143,14 @@ def launch_run(
     openapi_extra=SPEC_BODY,
     auth=BearerToken(Scope.READ),
 )
-def check_spec(request: HttpRequest) -> CheckOut:
+def check_spec(request: HttpRequest, project: ProjectSlug = "") -> CheckOut:
     """What a launch would do, or what is wrong with which field; nothing is made."""
-    spec = checked_spec(read_document(request))
+    chosen = launch_project(user_of(request), project)
+    spec = checked_spec(read_document(request), chosen)
     numbers, queue = forecast(spec), queue_now()
     return CheckOut(
         name=spec.name,
+        project=chosen.slug,
         steps=numbers.steps,
         rollouts=numbers.rollouts,
         most_tokens=numbers.most_tokens,
@@ -148,19 +172,22 @@ def restart_run(request: HttpRequest, number: RunNumber, body: RestartIn) -> Htt
     """A new run that goes on from a checkpoint's weights and optimiser state, at its step."""
     user = user_of(request)
     run = get_run_for_user(user, number)
+    refuse_without_launch(user)
 
     def deed() -> RunOut:
         origin = Origin(checkpoint=_find_checkpoint(run, body.checkpoint))
-        return run_out(_launch(request, origin, _spec_sent(origin, body.spec)))
+        sent = _spec_sent(origin, body.spec)
+        return run_out(_launch(user, origin, sent, body.project), user)
 
     return answer_once(request, user, _hash(request), deed)
 
 
-def _launch(request: HttpRequest, origin: Origin, sent: SentDocument) -> Run:
+def _launch(user: User, origin: Origin, sent: SentDocument, slug: str) -> Run:
     """Launch what was sent. Raises Problem 422 with the form's words."""
-    spec = checked_spec(sent)
+    project = launch_project(user, slug, origin.project)
+    spec = checked_spec(sent, project)
     try:
-        return launch_from(origin, user_of(request), spec, "")
+        return launch_from(origin, user, spec, "", project)
     except LaunchRefused as refusal:
         if refusal.errors:
             raise bad_fields(with_lines(sent, refusal.errors)) from refusal
@@ -176,7 +203,7 @@ def _spec_sent(origin: Origin, spec: dict[str, Any] | str | None) -> SentDocumen
 
 def _find_checkpoint(run: Run, wanted: str) -> Checkpoint:
     """The checkpoint on disk. Raises Problem 422."""
-    kept = run.checkpoints.on_disk().select_related("run").order_by("-step", "-pk")
+    kept = run.checkpoints.on_disk().select_related("run__project").order_by("-step", "-pk")
     if wanted.isdecimal():
         kept = kept.filter(step=int(wanted))
     elif wanted == "best":

@@ -17,6 +17,7 @@ from webapp.api.outputs.runs import (
     attempt_out,
     event_out,
     run_out,
+    runs_out,
 )
 from webapp.api.params import Cursor, Limit, RunNumber, Text
 from webapp.api.scopes import Scope
@@ -38,29 +39,31 @@ def list_runs(
     q: Annotated[Text, Query(description="Words of the name, or `#12`.")] = "",
     owner: Annotated[Text, Query(description="User name of the owner.")] = "",
     preset: Annotated[Text, Query(description="Slug of the preset.")] = "",
+    project: Annotated[Text, Query(description="Slug of the project.")] = "",
     archived: Annotated[bool, Query(description="Those put away instead.")] = False,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> RunPage:
     """Runs that you may see, the newest first, page by page."""
-    runs = Run.objects.visible_to(user_of(request)).filter(archived_at__isnull=not archived)
+    user = user_of(request)
+    runs = Run.objects.visible_to(user).filter(archived_at__isnull=not archived)
     if state:
         runs = runs.filter(state__in=[one.value for one in state])
-    if owner:
-        runs = runs.filter(owner__username=owner)
-    if preset:
-        runs = runs.filter(preset=preset)
+    exact = {"owner__username": owner, "preset": preset, "project__slug": project}
+    runs = runs.filter(**{name: value for name, value in exact.items() if value})
     if cursor is not None:
         runs = runs.filter(number__lt=cursor)
-    found = list(_named(runs, q).select_related("owner", "parent").order_by("-number")[: limit + 1])
+    runs = _named(runs, q).select_related("owner", "project").defer("spec", "pace")
+    found = list(runs.order_by("-number")[: limit + 1])
     following = found[limit - 1].number if len(found) > limit else None
-    return RunPage(items=[run_out(run) for run in found[:limit]], next_cursor=following)
+    return RunPage(items=runs_out(found[:limit], user), next_cursor=following)
 
 
 @router.get("/runs/{number}", response=RunOut, operation_id="get_run", summary="Get a run")
 def get_run(request: HttpRequest, number: RunNumber) -> RunOut:
     """A run as it is now: state, step, phase, the last value of each headline metric."""
-    return run_out(get_run_for_user(user_of(request), number))
+    user = user_of(request)
+    return run_out(get_run_for_user(user, number), user)
 
 
 @router.get(

@@ -56,8 +56,11 @@ def check(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["POST"])
 def copy_as(request: HttpRequest) -> HttpResponse:
     """What stands in the form as YAML, command and Python: in a dialog, or as a page."""
+    refuse_without_launch(signed_in(request))
     editor = Editor.from_post(request.user, request.POST.dict())
-    texts = copy_texts(editor.origin, editor.whole_document) if editor.form else None
+    texts = None
+    if editor.form is not None:
+        texts = copy_texts(editor.origin, editor.whole_document, editor.project)
     page = "copy_as.html" if wants_fragment(request) else "copy_as_page.html"
     return render(request, f"runs/launch/{page}", {"editor": editor, "texts": texts})
 
