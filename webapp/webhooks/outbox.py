@@ -10,6 +10,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from webapp.accounts.roles import Right, may
 from webapp.runs.models import Run
 from webapp.webhooks.dispatch import send_delivery
 from webapp.webhooks.kinds import KINDS, TEST
@@ -17,13 +18,18 @@ from webapp.webhooks.models import Delivery, Endpoint
 
 
 def note_move(run: Run) -> None:
-    """Messages to the owner's endpoints that want to know of the run's new state."""
+    """Messages to the owner's endpoints that want to know of the run's new state.
+
+    An owner who has left the run's project learns nothing more of it.
+    """
     kind = f"run.{run.state}"
     if kind not in KINDS:
         return
     wanted = Endpoint.objects.filter(user_id=run.owner_id, disabled_at=None)
-    for endpoint in wanted.filter(kinds__contains=[kind]):
-        _write(endpoint, kind, _facts(run))
+    endpoints = list(wanted.filter(kinds__contains=[kind]))
+    if endpoints and may(run.owner, Right.VIEW, run.project):
+        for endpoint in endpoints:
+            _write(endpoint, kind, _facts(run))
 
 
 def note_test(endpoint: Endpoint) -> Delivery:
@@ -45,6 +51,7 @@ def _facts(run: Run) -> dict[str, Any]:
         "id": str(run.pk),
         "number": run.number,
         "name": run.name,
+        "project": run.project.slug,
         "state": run.state,
         "cause": run.cause,
         "message": run.message,

@@ -20,7 +20,7 @@ from webapp.webhooks.addresses import Target, TargetRefused, parse_target, resol
 from webapp.webhooks.models import SECRET_MARK, Delivery
 
 SOCKET_TIMEOUT_S = 5.0
-MOST_SECONDS = 15.0
+MOST_SECONDS = 10.0
 MOST_BYTES = 64 * 1024
 
 

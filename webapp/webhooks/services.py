@@ -7,11 +7,12 @@ once, and a worker that dies in the middle only makes it late.
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from webapp.webhooks.models import Delivery, Endpoint
@@ -24,6 +25,8 @@ PAUSES = tuple(
 TRY_LASTS = timedelta(seconds=60)
 """A claimed try that has not come back by then is lost with its worker."""
 AT_ONCE = 50
+ROUND_LASTS_S = 10.0
+"""A round begins no try after that, so that slow receivers hold up no other short work."""
 KEPT_FOR = timedelta(days=30)
 GONE = 410
 State = Delivery.State
@@ -33,15 +36,19 @@ def deliver_due() -> int:
     """Send what is due, oldest first; how many were tried. Also forgets old messages."""
     now = timezone.now()
     Delivery.objects.exclude(state=State.PENDING).filter(created_at__lt=now - KEPT_FOR).delete()
-    due = Delivery.objects.filter(state=State.PENDING, next_try_at__lte=now)
-    due = due.filter(endpoint__disabled_at=None).order_by("next_try_at")
-    return sum(deliver(pk) for pk in list(due.values_list("pk", flat=True)[:AT_ONCE]))
+    due = _sendable(Delivery.objects.filter(state=State.PENDING, next_try_at__lte=now))
+    tried, end = 0, time.monotonic() + ROUND_LASTS_S
+    for pk in list(due.order_by("next_try_at").values_list("pk", flat=True)[:AT_ONCE]):
+        if time.monotonic() > end:
+            break
+        tried += deliver(pk)
+    return tried
 
 
 def deliver(delivery_id: UUID) -> bool:
     """One try; False when it is not due, or somebody else is at it."""
     now = timezone.now()
-    if not Delivery.objects.filter(pk=delivery_id, endpoint__disabled_at=None).exists():
+    if not _sendable(Delivery.objects.filter(pk=delivery_id)).exists():
         return False
     # No join in the guard: PostgreSQL would not judge a subquery again after waiting for the row.
     claimed = Delivery.objects.filter(
@@ -52,6 +59,11 @@ def deliver(delivery_id: UUID) -> bool:
     delivery = Delivery.objects.select_related("endpoint").get(pk=delivery_id)
     _settle(delivery, send(delivery))
     return True
+
+
+def _sendable(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
+    """Those to endpoints that are on, of people who may still sign in."""
+    return deliveries.filter(endpoint__disabled_at=None, endpoint__user__is_active=True)
 
 
 def enable(endpoint: Endpoint) -> None:

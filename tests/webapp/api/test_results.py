@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from tests.webapp.api.conftest import Program
 from tests.webapp.stories import Story, launch
-from webapp.accounts.models import User
+from webapp.accounts.models import Membership, Project, Role, User
 from webapp.datasets.models import DatasetImport
 from webapp.datasets.services import run_import
 
@@ -130,6 +130,21 @@ def test_a_file_becomes_a_dataset(program: Program) -> None:
     assert page["items"][0]["payload"]["answer"] == "1"
     rest = program.get(f"/datasets/{dataset['id']}/records", cursor=15).json()
     assert len(rest["items"]) == 5
+
+
+def test_a_file_goes_where_it_is_sent(program: Program, ada: User) -> None:
+    second = Project.objects.create(slug="second", name="Second")
+    hidden = program.upload({"file": sums(), "project": "second"})
+    assert hidden.status_code == 422
+    assert hidden.json()["errors"][0]["field"] == "project"
+    Membership.objects.create(user=ada, project=second, role=Role.CURATOR)
+    job = program.upload({"file": sums(), "project": "second"}).json()
+    assert (job["project"], job["owner"]) == ("second", "ada")
+    run_import(DatasetImport.objects.get().pk)
+    assert program.get("/datasets", project="main").json()["items"] == []
+    [dataset] = program.get("/datasets", project="second").json()["items"]
+    assert dataset["project"] == "second"
+    assert program.upload({"file": sums()}).json()["project"] == "second", "as the last upload"
 
 
 def test_columns_can_be_chosen_later(program: Program) -> None:

@@ -15,7 +15,7 @@ from tests.webapp.stories import Story, launch
 from training_core.contract.presets import TINY_COPY
 from training_core.contract.spec import RunSpec
 from training_core.contract.yaml_text import spec_to_yaml
-from webapp.accounts.models import User
+from webapp.accounts.models import Membership, Project, Role, User
 from webapp.runs.forms import check_document
 from webapp.runs.models import Run
 
@@ -32,6 +32,7 @@ def test_a_posted_spec_becomes_a_queued_run(program: Program) -> None:
     assert document["number"] == run.number
     assert document["state"] == "queued"
     assert document["preset"] == "tiny-model"
+    assert document["project"] == "main"
     assert program.get(f"/runs/{run.number}").json() == document
     spec = program.get(f"/runs/{run.number}/spec").json()
     assert RunSpec.model_validate(spec) == RunSpec.model_validate(tiny(name="from a program"))
@@ -69,7 +70,7 @@ def test_yaml_is_taken_and_its_errors_have_lines(program: Program) -> None:
 )
 def test_errors_are_those_of_the_form(program: Program, change: dict[str, Any]) -> None:
     document = tiny(**change)
-    expected = check_document(document).errors
+    expected = check_document(document, Project.objects.main()).errors
     assert expected
     for address in ("/runs", "/specs/check"):
         answer = program.post(address, document)
@@ -147,6 +148,60 @@ def test_keys_belong_to_people(
     his = program_of(bob).post("/runs", tiny(), **key).json()
     assert mine["number"] != his["number"]
     assert (mine["owner"], his["owner"]) == ("ada", "bob")
+
+
+@pytest.fixture
+def second(ada: User) -> Project:
+    """Another project in which Ada may launch."""
+    project = Project.objects.create(slug="second", name="Second")
+    Membership.objects.create(user=ada, project=project, role=Role.RESEARCHER)
+    return project
+
+
+def test_a_run_goes_where_it_is_sent(program: Program, second: Project, bob: User) -> None:
+    unsaid = program.post("/runs", tiny())
+    assert unsaid.status_code == 422
+    assert unsaid.json()["errors"] == [
+        {
+            "field": "project",
+            "message": "Say which project the run belongs to: main, second.",
+            "line": None,
+        }
+    ]
+    made = program.post("/runs?project=second", tiny()).json()
+    assert made["project"] == "second"
+    assert program.post("/runs", tiny()).json()["project"] == "second", "where she launched last"
+    child = program.post(f"/runs?parent={made['number']}&project=main", tiny()).json()
+    assert (child["project"], child["parent"]) == ("main", made["number"])
+    [only] = program.get("/runs", project="main").json()["items"]
+    assert only["number"] == child["number"]
+    assert program.post("/specs/check?project=main", tiny()).json()["project"] == "main"
+
+
+def test_a_project_that_one_may_not_launch_in_is_named(program: Program, ada: User) -> None:
+    hidden = Project.objects.create(slug="hidden", name="Hidden")
+    seen = Project.objects.create(slug="seen", name="Seen")
+    Membership.objects.create(user=ada, project=seen, role=Role.VIEWER)
+    for address in ("/runs", "/specs/check"):
+        for project, words in ((hidden, "no project 'hidden'"), (seen, "may not launch in Seen")):
+            answer = program.post(f"{address}?project={project.slug}", tiny())
+            assert answer.status_code == 422
+            [error] = answer.json()["errors"]
+            assert error["field"] == "project"
+            assert words in error["message"]
+    assert not Run.objects.exists()
+
+
+def test_a_parent_that_one_may_not_see_is_not_named(
+    program: Program, second: Project, ada: User, bob: User, program_of: Callable[..., Program]
+) -> None:
+    parent = program.post("/runs?project=second", tiny()).json()["number"]
+    child = program.post(f"/runs?parent={parent}&project=main", tiny()).json()["number"]
+    his = program_of(bob)
+    assert his.get(f"/runs/{child}").json()["parent"] is None
+    assert [run["parent"] for run in his.get("/runs").json()["items"]] == [None]
+    assert program.get(f"/runs/{child}").json()["parent"] == parent
+    assert his.post(f"/runs?parent={parent}", tiny()).status_code == 404
 
 
 def test_pages_of_runs_hold_each_run_once(program: Program, ada: User, bob: User) -> None:

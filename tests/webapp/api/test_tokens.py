@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tests.webapp.api.conftest import Program
 from tests.webapp.stories import launch
-from webapp.accounts.models import User
+from webapp.accounts.models import Membership, Role, User
 from webapp.api.models import ApiToken
 from webapp.api.scopes import Scope
 from webapp.api.services import create_token, find_token, revoke_token
@@ -25,6 +25,7 @@ def test_a_token_says_whom_it_acts_for(program: Program) -> None:
     document = answer.json()
     assert document["user"] == "ada"
     assert document["scopes"] == ["read", "launch", "control", "data"]
+    assert [(p["slug"], p["role"]) for p in document["projects"]] == [("main", "researcher")]
     token = ApiToken.objects.get()
     assert token.last_used_from == "127.0.0.1"
     assert token.last_used_at is not None
@@ -79,15 +80,15 @@ def test_a_missing_scope_is_named(ada: User, program_of: Callable[..., Program])
     assert "launch" in answer.json()["detail"]
 
 
-def test_staff_rights_need_the_scope_admin(
+def test_an_admins_rights_need_the_scope_admin(
     ada: User, bob: User, program_of: Callable[..., Program]
 ) -> None:
     run = launch(bob)
-    User.objects.filter(pk=ada.pk).update(is_staff=True)
-    ada.refresh_from_db()
+    Membership.objects.filter(user=ada).update(role=Role.ADMIN)
     refused = program_of(ada, Scope.CONTROL).post(f"/runs/{run.number}/stop")
     assert refused.status_code == 403
-    assert "belongs to bob" in refused.json()["detail"]
+    assert 'scope="admin"' in refused["WWW-Authenticate"]
+    assert "a run of bob's" in refused.json()["detail"]
     done = program_of(ada, Scope.CONTROL, Scope.ADMIN).post(f"/runs/{run.number}/stop")
     assert done.status_code == 200
     assert done.json()["state"] == "stopped"
@@ -113,6 +114,8 @@ def test_only_tokens_for_data_may_send_large_bodies(ada: User) -> None:
     assert may_upload(scope(data))
     assert not may_upload(scope(read))
     assert not may_upload(scope("temper_x"))
+    Membership.objects.filter(user=ada).update(role=Role.VIEWER)
+    assert not may_upload(scope(data))
     assert not may_upload({"headers": []})
 
 

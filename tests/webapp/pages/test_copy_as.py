@@ -14,7 +14,7 @@ from tests.webapp.stories import Story, launch
 from training_core.contract.presets import TEACH_SMOLLM2_TO_ADD, TINY_COPY
 from training_core.contract.spec import RunSpec
 from training_core.contract.yaml_text import parse_yaml
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
 from webapp.runs.copy_as import copy_texts
 from webapp.runs.origins import Origin
 
@@ -43,8 +43,8 @@ class Recorder:
         self.calls.append(("launch", (spec, where)))
         return self
 
-    def restart(self, *values: Any) -> Recorder:
-        self.calls.append(("restart", values))
+    def restart(self, *values: Any, **where: Any) -> Recorder:
+        self.calls.append(("restart", (*values, where)))
         return self
 
 
@@ -76,13 +76,21 @@ def test_each_text_gives_the_same_spec(spec: RunSpec) -> None:
     assert RunSpec.model_validate(document) == spec
 
 
+def test_the_project_goes_along(ada: User) -> None:
+    project = Project(slug="second", name="Second")
+    texts = copy_texts(Origin(), TINY_COPY.spec.model_dump(mode="json"), project)
+    assert run_shell(texts.command)[0] == ["launch", "-", "--project", "second", "--watch"]
+    assert run_python(texts.python)[1][1] == {"project": "second"}
+
+
 def test_a_restart_stays_one(ada: User) -> None:
     story = Story(launch(ada)).start().step(61).checkpoint(61)
     origin = Origin(checkpoint=story.run.checkpoints.get())
-    texts = copy_texts(origin, story.run.spec)
+    texts = copy_texts(origin, story.run.spec, story.run.project)
     arguments, _ = run_shell(texts.command)
     assert arguments[:4] == ["restart", str(story.run.number), "--checkpoint", "61"]
-    assert run_python(texts.python) == ("restart", (story.run.number, 61, story.run.spec))
+    where = {"project": "main"}
+    assert run_python(texts.python) == ("restart", (story.run.number, 61, story.run.spec, where))
 
 
 def test_the_dialog_holds_what_stands_in_the_form(browser: Client) -> None:

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from tests.webapp.stories import Story, launch
 from tests.webapp.webhooks.receiver import Receiver, receive
-from webapp.accounts.models import User
+from webapp.accounts.models import Membership, User
 from webapp.runs.services import stop_run
 from webapp.webhooks import addresses, dispatch, services
 from webapp.webhooks.models import Delivery, Endpoint
@@ -77,6 +77,23 @@ def test_only_what_was_chosen_is_told(endpoint: Endpoint, ada: User) -> None:
     Endpoint.objects.update(kinds=["run.failed"])
     stop_run(launch(ada), ada)
     assert not Delivery.objects.exists()
+
+
+def test_who_has_left_the_project_is_told_nothing(endpoint: Endpoint, ada: User, bob: User) -> None:
+    run = launch(ada)
+    Membership.objects.filter(user=ada).delete()
+    stop_run(run, bob)
+    assert not Delivery.objects.exists()
+
+
+def test_who_may_not_sign_in_gets_nothing(
+    endpoint: Endpoint, receiver: Receiver, ada: User
+) -> None:
+    delivery = note_test(endpoint)
+    User.objects.filter(pk=ada.pk).update(is_active=False)
+    assert not services.deliver(delivery.pk)
+    assert services.deliver_due() == 0
+    assert receiver.got == []
 
 
 def test_a_move_that_is_rolled_back_tells_nothing(endpoint: Endpoint, ada: User) -> None:
