@@ -26,7 +26,7 @@ from webapp.datasets.models import DatasetVersion
 from webapp.runs.models import Run
 
 NEEDED = (
-    *("httpx", "httpcore", "h11", "anyio", "idna", "certifi"),
+    *("httpx2", "httpcore2", "h11", "anyio", "idna", "truststore"),
     *("pydantic", "pydantic_core", "annotated_types", "typing_inspection", "typing_extensions.py"),
     *("rich", "markdown_it", "mdurl", "pygments"),
 )

@@ -14,6 +14,7 @@ from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError, ValidationErrorContext
+from ninja.openapi.docs import Swagger
 from ninja.openapi.schema import OpenAPISchema
 from ninja.parser import Parser
 from ninja.renderers import JSONRenderer
@@ -33,7 +34,8 @@ DESCRIPTION = """\
 Everything that the pages of Temper show and do, for programs. Send a token as
 `Authorization: Bearer temper_…`; make one under *Account → API tokens* or with
 `manage.py api-token`. Errors are problem documents (RFC 9457) whose `errors` say what is wrong with
-which field, in the words of the launch form. Lists come in pages: give `next_cursor` as `cursor`.
+which field, in the words of the launch form. Your roles decide as on the pages, the token's scopes
+take away from that. Lists come in pages: give `next_cursor` as `cursor`.
 Numbers that are not finite are the words `nan`, `inf` and `-inf`.
 """
 
@@ -97,6 +99,7 @@ api = TemperApi(
     urls_namespace="api",
     renderer=StrictRenderer(),
     parser=StrictParser(),
+    docs=Swagger({"validatorUrl": None, "docExpansion": "list"}),
 )
 for _module in (house, runs, launch, control, metrics, results, datasets, imports):
     api.add_router("", _module.router)
