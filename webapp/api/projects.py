@@ -7,13 +7,11 @@ them; a project that somebody may not see does not exist for them.
 from __future__ import annotations
 
 from training_core.contract.field_errors import FieldError
-from webapp.accounts.models import Project, User
+from webapp.accounts.models import Membership, Project, User
 from webapp.accounts.roles import Right, may, projects_where, who_may
 from webapp.api.problems import Problem, bad_fields
 from webapp.datasets.access import find_upload_project, refuse_without_upload
 from webapp.runs.access import find_launch_project, launchable_projects, refuse_without_launch
-from webapp.runs.refusals import LaunchRefused
-from webapp.runs.services import choose_project
 
 
 def launch_project(user: User, slug: str, usual: Project | None = None) -> Project:
@@ -22,30 +20,34 @@ def launch_project(user: User, slug: str, usual: Project | None = None) -> Proje
     Raises PermissionDenied for who may launch nowhere, Problem 422 at the field `project`.
     """
     refuse_without_launch(user)
-    named = _named(user, slug) if slug else None
-    if named is None and usual is not None and may(user, Right.LAUNCH, usual):
-        named = usual
-    if named is None and find_launch_project(user) is None:
+    if slug:
+        return _judged(user, Right.LAUNCH, _named(user, slug), "launch in")
+    if usual is not None and may(user, Right.LAUNCH, usual):
+        return usual
+    found = find_launch_project(user)
+    if found is None:
         slugs = ", ".join(launchable_projects(user).values_list("slug", flat=True))
         raise _refusal(f"Say which project the run belongs to: {slugs}.")
-    try:
-        return choose_project(user, named)
-    except LaunchRefused as refusal:
-        raise bad_fields(refusal.errors) from refusal
+    return found
 
 
 def upload_project(user: User, slug: str) -> Project:
     """Where a file goes. Raises PermissionDenied and Problem as `launch_project` does."""
     refuse_without_upload(user)
-    project = _named(user, slug) if slug else find_upload_project(user)
-    if project is None:
+    if slug:
+        return _judged(user, Right.ADD_DATASETS, _named(user, slug), "add datasets to")
+    found = find_upload_project(user)
+    if found is None:
         raise _refusal("You may add datasets to no project any more.")
-    if not may(user, Right.ADD_DATASETS, project):
-        if project.archived_at is not None:
-            raise _refusal(f"The project {project} is archived; choose another.")
-        who = who_may(Right.ADD_DATASETS, project)
-        raise _refusal(f"You may not add datasets to {project}. Ask {who}.")
-    return project
+    return found
+
+
+def roles_of(user: User) -> list[tuple[Project, str]]:
+    """The projects that the user may see, by name, with the role in each; a superuser is admin."""
+    if user.is_superuser:
+        return [(project, "admin") for project in projects_where(user, Right.VIEW)]
+    found = Membership.objects.filter(user=user).select_related("project")
+    return [(each.project, each.role) for each in found.order_by("project__name", "project")]
 
 
 def _named(user: User, slug: str) -> Project:
@@ -56,6 +58,15 @@ def _named(user: User, slug: str) -> Project:
         slugs = ", ".join(seen.filter(archived_at=None).values_list("slug", flat=True)[:20])
         raise _refusal(f"There is no project {slug!r}; yours are: {slugs or 'none'}.")
     return project
+
+
+def _judged(user: User, right: Right, project: Project, deed: str) -> Project:
+    """The project, in which the user has the right. Raises Problem 422, with who has it."""
+    if may(user, right, project):
+        return project
+    if project.archived_at is not None:
+        raise _refusal(f"The project {project} is archived; choose another.")
+    raise _refusal(f"You may not {deed} {project}. Ask {who_may(right, project)}.")
 
 
 def _refusal(message: str) -> Problem:

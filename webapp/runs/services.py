@@ -55,7 +55,7 @@ def launch_run(
     key = _clean_key(idempotency_key or "")
     if key and (known := Run.objects.filter(owner=owner, idempotency_key=key).first()):
         return known
-    project = choose_project(owner, project)
+    project = _launch_project(owner, project)
     _refuse_bad_spec(spec, project)
     try:
         with transaction.atomic():
@@ -183,8 +183,8 @@ def _clean_key(key: str) -> str:
     return key
 
 
-def choose_project(owner: User, project: Project | None) -> Project:
-    """Where a run goes. Raises LaunchRefused at the field `project`."""
+def _launch_project(owner: User, project: Project | None) -> Project:
+    """Where the run goes. Raises LaunchRefused at the field `project`."""
     if project is not None:
         if may(owner, Right.LAUNCH, project):
             return project

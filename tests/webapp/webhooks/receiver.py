@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -47,4 +48,25 @@ def receive() -> Iterator[Receiver]:
     finally:
         server.shutdown()
         server.server_close()
+        thread.join(5)
+
+
+@contextmanager
+def drip() -> Iterator[str]:
+    """Address of a server that sends one byte of an endless header every tenth of a second."""
+    is_over = threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with listener, listener.accept()[0] as client, suppress(OSError):
+            client.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            while not is_over.wait(0.1):
+                client.sendall(b"x")
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    finally:
+        is_over.set()
         thread.join(5)

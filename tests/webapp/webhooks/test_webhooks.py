@@ -18,10 +18,10 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.webapp.stories import Story, launch
-from tests.webapp.webhooks.receiver import Receiver, receive
+from tests.webapp.webhooks.receiver import Receiver, drip, receive
 from webapp.accounts.models import Membership, User
 from webapp.runs.services import stop_run
-from webapp.webhooks import addresses, dispatch, services
+from webapp.webhooks import addresses, dispatch, sending, services
 from webapp.webhooks.models import Delivery, Endpoint
 from webapp.webhooks.outbox import note_test
 
@@ -167,6 +167,20 @@ def test_an_endless_answer_is_cut(endpoint: Endpoint, receiver: Receiver) -> Non
     assert delivery.state == "delivered"
 
 
+def test_an_answer_in_drops_is_cut_at_the_deadline(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each drop would set a socket's own timeout back."""
+    monkeypatch.setattr(sending, "MOST_SECONDS", 0.6)
+    with drip() as url:
+        Endpoint.objects.update(url=url)
+        delivery = note_test(endpoint)
+        services.deliver(delivery.pk)
+    delivery.refresh_from_db()
+    assert "did not answer within" in delivery.error
+    assert delivery.state == "pending"
+
+
 def test_a_worker_that_dies_in_a_try_only_makes_it_late(
     endpoint: Endpoint, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +218,7 @@ def test_a_worker_that_dies_in_a_try_only_makes_it_late(
         "http://255.255.255.255/",
         "http://[fe80::1]/",
         "http://[fd00::1]/",
+        "http://[fec0::1]/",
         "ftp://example.org/",
         "file:///etc/passwd",
         "http://",

@@ -20,8 +20,8 @@ from webapp.api.outputs.house import (
     worker_out,
 )
 from webapp.api.params import Text
+from webapp.api.projects import roles_of
 from webapp.api.scopes import Scope
-from webapp.ui.projects import Standing
 from webapp.workers_page.overview import read_workers
 
 router = Router(tags=["House"], auth=BearerToken(Scope.READ))
@@ -30,7 +30,8 @@ router = Router(tags=["House"], auth=BearerToken(Scope.READ))
 @router.get("/me", response=CallerOut, operation_id="get_me", summary="Who am I")
 def get_me(request: HttpRequest) -> CallerOut:
     """Whom the token acts for, its scopes and its end, and the projects with the role in each."""
-    return caller_out(caller_of(request), Standing(request).roles)
+    caller = caller_of(request)
+    return caller_out(caller, roles_of(caller.user))
 
 
 @router.get("/presets", response=PresetList, operation_id="list_presets", summary="List presets")
