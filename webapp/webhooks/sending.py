@@ -53,7 +53,7 @@ def send(delivery: Delivery) -> Outcome:
         error = TOO_SLOW
     except ssl.SSLCertVerificationError as fault:
         error = f"Its certificate cannot be trusted: {fault.verify_message}."
-    except (OSError, http.client.HTTPException) as fault:
+    except (OSError, ValueError, http.client.HTTPException) as fault:
         is_late = time.monotonic() >= end
         error = TOO_SLOW if is_late else f"The connection failed: {type(fault).__name__} {fault}"
     return Outcome(status, error[:500], round(1000 * (time.monotonic() - start)))
