@@ -11,7 +11,7 @@ from webapp.webhooks.models import Endpoint
 
 def endpoints_of(user: User) -> QuerySet[Endpoint]:
     """The person's endpoints, the newest first."""
-    return Endpoint.objects.filter(user=user)
+    return Endpoint.objects.filter(user=user).select_related("project")
 
 
 def get_endpoint_for_user(user: User, pk: int) -> Endpoint:

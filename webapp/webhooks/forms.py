@@ -6,12 +6,14 @@ from typing import Any
 
 from django import forms
 
+from webapp.accounts.models import Project, User
+from webapp.accounts.roles import Right, projects_where
 from webapp.webhooks.addresses import TargetRefused, parse_target
 from webapp.webhooks.kinds import KINDS
 
 
 class EndpointForm(forms.Form):
-    """Address and what it wants to know."""
+    """Address, whose runs, and what it wants to know of them."""
 
     url = forms.CharField(
         max_length=500,
@@ -27,6 +29,22 @@ class EndpointForm(forms.Form):
             "invalid_choice": "%(value)s is no kind of message.",
         },
     )
+
+    project = forms.CharField(required=False, max_length=60)
+
+    def __init__(self, user: User, data: Any = None) -> None:
+        self.managed = list(projects_where(user, Right.MANAGE).filter(archived_at=None))
+        super().__init__(data)
+
+    def clean_project(self) -> Project | None:
+        """The project whose runs it is told of; None for one's own runs."""
+        slug = self.cleaned_data["project"]
+        if not slug:
+            return None
+        found = next((project for project in self.managed if project.slug == slug), None)
+        if found is None:
+            raise forms.ValidationError("You are no admin of that project; choose another.")
+        return found
 
     def clean_url(self) -> str:
         """An address that messages may go to."""

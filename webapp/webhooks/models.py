@@ -13,7 +13,7 @@ import uuid
 from django.db import models
 from django.utils import timezone
 
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
 
 SECRET_MARK = "whsec_"
 
@@ -27,6 +27,10 @@ class Endpoint(models.Model):
     """An address that wants to know."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="webhooks")
+    project = models.ForeignKey(
+        Project, null=True, blank=True, on_delete=models.CASCADE, related_name="webhooks"
+    )
+    """All runs of this project, for one of its admins; null for the user's own runs."""
     url = models.URLField(max_length=500)
     secret = models.CharField(max_length=100, default=new_secret)
     """Both sides sign with it, so it cannot be stored as a hash."""

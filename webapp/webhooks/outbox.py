@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Q
 from django.utils import timezone
 
 from webapp.accounts.roles import Right, may
@@ -18,17 +19,18 @@ from webapp.webhooks.models import Delivery, Endpoint
 
 
 def note_move(run: Run) -> None:
-    """Messages to the owner's endpoints that want to know of the run's new state.
+    """Messages to the endpoints of its owner and of its project that want to know of its state.
 
-    An owner who has left the run's project learns nothing more of it.
+    An owner who has left the project learns nothing more of it, nor does who was its admin.
     """
     kind = f"run.{run.state}"
     if kind not in KINDS:
         return
-    wanted = Endpoint.objects.filter(user_id=run.owner_id, disabled_at=None)
-    endpoints = list(wanted.filter(kinds__contains=[kind]))
-    if endpoints and may(run.owner, Right.VIEW, run.project):
-        for endpoint in endpoints:
+    whose = Q(project=None, user_id=run.owner_id) | Q(project_id=run.project_id)
+    wanted = Endpoint.objects.filter(whose, disabled_at=None, kinds__contains=[kind])
+    for endpoint in wanted.select_related("user"):
+        right = Right.VIEW if endpoint.project_id is None else Right.MANAGE
+        if may(endpoint.user, right, run.project):
             _write(endpoint, kind, _facts(run))
 
 

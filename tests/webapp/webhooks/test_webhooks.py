@@ -19,8 +19,9 @@ from django.utils import timezone
 
 from tests.webapp.stories import Story, launch
 from tests.webapp.webhooks.receiver import Receiver, drip, receive
-from webapp.accounts.models import Membership, User
-from webapp.runs.services import stop_run
+from training_core.contract.presets import TINY_COPY
+from webapp.accounts.models import Membership, Project, Role, User
+from webapp.runs.services import launch_run, stop_run
 from webapp.webhooks import addresses, dispatch, sending, services
 from webapp.webhooks.models import Delivery, Endpoint
 from webapp.webhooks.outbox import note_test
@@ -84,6 +85,38 @@ def test_who_has_left_the_project_is_told_nothing(endpoint: Endpoint, ada: User,
     Membership.objects.filter(user=ada).delete()
     stop_run(run, bob)
     assert not Delivery.objects.exists()
+
+
+def test_a_projects_webhook_tells_of_everybodys_runs(
+    endpoint: Endpoint, ada: User, bob: User
+) -> None:
+    main = Project.objects.main()
+    Endpoint.objects.update(project=main)
+    stop_run(launch(bob), bob)
+    assert not Delivery.objects.exists(), "she is no admin of it"
+    Membership.objects.filter(user=ada).update(role=Role.ADMIN)
+    run = launch(bob)
+    stop_run(run, bob)
+    assert Delivery.objects.get().payload["data"]["number"] == run.number
+    second = Project.objects.create(slug="second", name="Second")
+    Membership.objects.create(user=bob, project=second, role=Role.RESEARCHER)
+    stop_run(launch_run(owner=bob, spec=TINY_COPY.spec, project=second), bob)
+    assert Delivery.objects.count() == 1
+
+
+def test_only_admins_make_a_webhook_of_a_project(
+    browser: Client, ada: User, settings: Any, sent: list[UUID]
+) -> None:
+    posted = {"url": "https://example.org/", "kinds": ["run.failed"], "project": "main"}
+    refused = browser.post("/accounts/webhooks/", posted)
+    assert refused.status_code == 422
+    assert "You are no admin of that project" in refused.content.decode()
+    Membership.objects.filter(user=ada).update(role=Role.ADMIN)
+    assert browser.post("/accounts/webhooks/", posted).status_code == 201
+    endpoint = Endpoint.objects.get()
+    assert endpoint.project == Project.objects.main()
+    page = browser.get(f"/accounts/webhooks/{endpoint.pk}/").content.decode()
+    assert "all runs of Main" in page
 
 
 def test_who_may_not_sign_in_gets_nothing(

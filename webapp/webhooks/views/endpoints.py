@@ -25,15 +25,15 @@ LISTED = 100
 def index(request: HttpRequest) -> HttpResponse:
     """GET lists; POST makes one and shows its secret, this one time."""
     user = signed_in(request)
-    fresh, form, status = None, EndpointForm(), 200
+    fresh, form, status = None, EndpointForm(user), 200
     if request.method == "POST":
-        form = EndpointForm(request.POST)
+        form = EndpointForm(user, request.POST)
         if form.is_valid() and endpoints_of(user).count() >= MOST_ENDPOINTS:
             form.add_error("url", f"You have {MOST_ENDPOINTS} webhooks; delete one first.")
         status = 422
         if form.is_valid():
             fresh = Endpoint.objects.create(user=user, **form.cleaned_data)
-            form, status = EndpointForm(), 201
+            form, status = EndpointForm(user), 201
     context = {"form": form, "endpoints": endpoints_of(user), "fresh": fresh}
     return render(request, "webhooks/page.html", context, status=status)
 
