@@ -29,7 +29,6 @@ class EndpointForm(forms.Form):
             "invalid_choice": "%(value)s is no kind of message.",
         },
     )
-
     project = forms.CharField(required=False, max_length=60)
 
     def __init__(self, user: User, data: Any = None) -> None:
