@@ -117,7 +117,7 @@ def test_a_stored_token_goes_to_no_other_server(tmp_path: Path) -> None:
 def test_every_command_does_something_and_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parser().parse_args(["--help"])
-    named = set(re.findall(r"^    ([a-z]+) +[a-z]", capsys.readouterr().out, re.MULTILINE))
+    named = set(re.findall(r"^    ([a-z]+)(?: +[a-z]|$)", capsys.readouterr().out, re.MULTILINE))
     assert named == {*COMMANDS, "login"}
     manual = (ROOT / "docs/api.md").read_text()
     assert [name for name in named if f"`temper {name}" not in manual] == []

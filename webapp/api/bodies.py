@@ -7,6 +7,7 @@ form and YAML are, so all of them say the same about the same fault; YAML gets i
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -95,8 +96,8 @@ def _once(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
     """An object whose keys stand once."""
     document = dict(pairs)
     if len(document) < len(pairs):
-        seen: set[str] = set()
-        doubled = next(key for key, _ in pairs if key in seen or seen.add(key))
+        counts = Counter(key for key, _ in pairs)
+        doubled = next(key for key, count in counts.items() if count > 1)
         raise ValueError(f"the key {doubled[:80]!r} stands twice")
     return document
 

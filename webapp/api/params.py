@@ -23,6 +23,7 @@ def without_nul(text: str) -> str:
 
 
 Text = Annotated[str, Field(max_length=200), AfterValidator(without_nul)]
+"""Give a default to `Query` or `Form` as well: pydantic loses the one behind such a parameter."""
 
 RunNumber = Annotated[
     int, Path(ge=1, le=LARGEST, description="Number of the run: 12 for #12.", examples=[12])

@@ -74,9 +74,13 @@ def _read(path: Path) -> Config | None:
     try:
         if os.name == "posix" and path.stat().st_mode & 0o077:
             raise TemperError(f"Others can read {path}; run `chmod 600 {path}`, then try again.")
-        document = json.loads(path.read_text())
-        return Config(clean_url(str(document["url"])), str(document["token"]))
+        text = path.read_text()
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
+        raise TemperError(f"{path} cannot be used ({error}); run `temper login URL`.") from error
+    try:
+        document = json.loads(text)
+        return Config(clean_url(str(document["url"])), str(document["token"]))
+    except (TemperError, ValueError, KeyError, TypeError) as error:
         raise TemperError(f"{path} cannot be used ({error}); run `temper login URL`.") from error

@@ -92,7 +92,7 @@ class Connection:
             response = self._http.request(method, path, **options)
         except httpx2.HTTPError as error:
             raise UnreachableError(
-                f"{self.url} does not answer: {error or type(error).__name__}."
+                f"{self.url} does not answer: {str(error) or type(error).__name__}."
             ) from error
         if response.status_code >= 400:
             raise _refusal(response)

@@ -32,8 +32,8 @@ READY = DatasetVersion.objects.filter(state=DatasetVersion.State.READY).order_by
 )
 def list_datasets(
     request: HttpRequest,
-    q: Annotated[Text, Query(description="Words of the name.")] = "",
-    project: Annotated[Text, Query(description="Slug of the project.")] = "",
+    q: Annotated[Text, Query("", description="Words of the name.")] = "",
+    project: Annotated[Text, Query("", description="Slug of the project.")] = "",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> DatasetPage:
@@ -75,7 +75,7 @@ def list_records(
         int | None, Query(ge=1, le=LARGEST, description="Number; the newest when left out.")
     ] = None,
     split: Annotated[Literal["", "train", "held_out"], Query(description="Of one side.")] = "",
-    q: Annotated[Text, Query(description="Words that a record holds.")] = "",
+    q: Annotated[Text, Query("", description="Words that a record holds.")] = "",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> RecordPage:

@@ -45,15 +45,21 @@ ImportId = Annotated[UUID, Path(description="Id of the import.")]
 def upload_file(
     request: HttpRequest,
     file: Annotated[UploadedFile, File(description="CSV or JSONL with a header or field names.")],
-    name: Annotated[Text, Form(description="Dataset; the file's name when left out.")] = "",
+    name: Annotated[Text, Form("", description="Dataset; the file's name when left out.")] = "",
     project: Annotated[
-        Text, Form(description="Slug of its project; that of your last upload when left out.")
+        Text, Form("", description="Slug of its project; that of your last upload when left out.")
     ] = "",
-    prompt: Annotated[Text, Form(description="Column of the prompt; guessed when left out.")] = "",
-    answer: Annotated[Text, Form(description="Column of the answer; guessed when left out.")] = "",
-    demonstration: Annotated[Text, Form(description="Column of a worked reply.")] = "",
+    prompt: Annotated[
+        Text, Form("", description="Column of the prompt; guessed when left out.")
+    ] = "",
+    answer: Annotated[
+        Text, Form("", description="Column of the answer; guessed when left out.")
+    ] = "",
+    demonstration: Annotated[Text, Form("", description="Column of a worked reply.")] = "",
     held_out_percent: Annotated[int, Form(description="Share kept for evaluation, 1 to 50.")] = 20,
-    delimiter: Annotated[Text, Form(description="Of a CSV file; found out when left out.")] = "",
+    delimiter: Annotated[
+        Text, Form("", description="Of a CSV file; found out when left out.")
+    ] = "",
     start: Annotated[bool, Form(description="Import at once; else wait for the columns.")] = True,
 ) -> HttpResponse:
     """Store a file of up to 4 GB and import it in the background. Where the columns cannot be

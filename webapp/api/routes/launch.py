@@ -79,6 +79,7 @@ class CheckOut(Document):
 ProjectSlug = Annotated[
     Text,
     Query(
+        "",
         description=(
             "Slug of the project that the run belongs to; your only one, that of the run it was "
             "made from, or where you launched last when left out. `/me` lists yours."
@@ -117,7 +118,7 @@ class RestartIn(Document):
 )
 def launch_run(
     request: HttpRequest,
-    preset: Annotated[Text, Query(description="Preset that the spec was made from.")] = "",
+    preset: Annotated[Text, Query("", description="Preset that the spec was made from.")] = "",
     parent: Annotated[
         int | None, Query(ge=1, le=LARGEST, description="Run that the spec was made from.")
     ] = None,

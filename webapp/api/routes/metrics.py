@@ -37,7 +37,12 @@ Keys = Annotated[
 ]
 X = Annotated[AxisKind, Query(description="Axis.")]
 From = Annotated[
-    float | None, Query(alias="from", description="Left end of the window.", allow_inf_nan=False)
+    float | None,
+    Query(
+        alias="from",
+        description="Left end of the window; one point beyond each end comes along.",
+        allow_inf_nan=False,
+    ),
 ]
 To = Annotated[
     float | None, Query(alias="to", description="Right end of the window.", allow_inf_nan=False)

@@ -64,9 +64,9 @@ def list_rollouts(
     number: RunNumber,
     kind: Annotated[Literal["", "train", "evaluate"], Query(description="Of which kind.")] = "",
     step: Annotated[int | None, Query(ge=0, le=LARGEST_ID, description="Of one step.")] = None,
-    domain: Annotated[Text, Query(description="Of one domain.")] = "",
+    domain: Annotated[Text, Query("", description="Of one domain.")] = "",
     outcome: Annotated[Outcome, Query(description="With which outcome.")] = "",
-    q: Annotated[Text, Query(description="Words of prompt, answer or a completion.")] = "",
+    q: Annotated[Text, Query("", description="Words of prompt, answer or a completion.")] = "",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> GroupPage:
