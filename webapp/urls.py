@@ -25,6 +25,7 @@ urlpatterns = [
     path("runs/", include("webapp.rollouts.urls")),
     path("", include("webapp.metrics.urls")),
     path("datasets/", include("webapp.datasets.urls")),
+    path("glass/", include("webapp.glass.urls")),
     path("workers/", include("webapp.workers_page.urls")),
     path("ui/", include("webapp.ui.urls")),
     path("admin/", admin.site.urls),

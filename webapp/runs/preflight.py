@@ -42,6 +42,14 @@ def check(spec: RunSpec, project: Project | None = None) -> list[FieldError]:
     ]
 
 
+def answer_faults(reward: RewardSpec, answer: str) -> list[str]:
+    """Why rewards cannot use a right answer that somebody typed; empty when they can."""
+    return [
+        f"The reward {fault.reward!r} cannot use this answer: {fault.explanation}."
+        for fault in gold_faults(reward, [answer])
+    ]
+
+
 def fill_content_hashes(spec: RunSpec) -> RunSpec:
     """The spec with each dataset frozen: its version's hash is part of the experiment."""
     domains = tuple(
