@@ -12,11 +12,15 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from tests.webapp.glass.steps import ask as ask_for_step
+from tests.webapp.glass.steps import finish
 from tests.webapp.stories import Story, launch
 from tests.webapp.url_rules import PEOPLE, RULES
 from webapp.accounts.models import Membership, Project, Role, User
 from webapp.datasets import services as datasets
 from webapp.datasets.models import Dataset, DatasetImport
+from webapp.glass import dispatch as glass_dispatch
+from webapp.glass.models import GlassStep
 from webapp.metrics.views import report
 from webapp.runs.models import Run
 
@@ -51,15 +55,18 @@ class House(NamedTuple):
     run: Run
     dataset: Dataset
     job: DatasetImport
+    glass: GlassStep
 
 
 @pytest.fixture
-def house(bob: User) -> House:
-    """A run with a history, a dataset, and an upload that is none yet."""
+def house(bob: User, monkeypatch: pytest.MonkeyPatch) -> House:
+    """A run with a history, a dataset, an upload that is none yet, and a step under glass."""
+    monkeypatch.setattr(glass_dispatch, "send_task", lambda *_: True)
     story = Story(launch(bob)).start()
     story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61)
     job = datasets.store_upload(bob, "a.csv", [b"prompt,answer\nq,1\n"])
-    return House(story.run, Dataset.objects.create(name="sums", owner=bob), job)
+    dataset = Dataset.objects.create(name="sums", owner=bob)
+    return House(story.run, dataset, job, finish(ask_for_step(bob)))
 
 
 @pytest.fixture
@@ -138,6 +145,8 @@ def fill(address: Address, house: House) -> str:
         "<int:pk>": house.dataset.pk,
         "<uuid:run_id>": house.run.pk,
         "<uuid:import_id>": house.job.pk,
+        "<uuid:glass_id>": house.glass.pk,
+        "<int:place>": 0,
         "<str:command>": "stop",
         "<str:token>": "x",
         "<path:object_id>": "1",
