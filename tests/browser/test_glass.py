@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.session import Watched
 from tests.webapp.glass.steps import ask, claim, fail, finish, make_result, show
