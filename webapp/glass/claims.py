@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
@@ -140,13 +140,7 @@ def requeue_silent_glass(free_slots: int) -> int:
     """
     silent = timezone.now() - SILENT_AFTER
     for step in GlassStep.objects.filter(state=State.RUNNING, seen_at__lt=silent):
-        with transaction.atomic():
-            moved = GlassStep.objects.filter(
-                pk=step.pk, state=State.RUNNING, attempts=step.attempts, seen_at__lt=silent
-            ).update(state=State.WAITING, worker="", sent_at=None)
-            if moved:
-                step.state = State.WAITING
-                tell(step)
+        _give_up(step, silent)
     sent = 0
     waiting = GlassStep.objects.filter(state=State.WAITING).order_by("created_at")
     for glass_id in waiting.exclude(sent_at__gt=silent).values_list("pk", flat=True):
@@ -154,6 +148,26 @@ def requeue_silent_glass(free_slots: int) -> int:
             break
         sent += send_glass(glass_id)
     return sent
+
+
+@transaction.atomic
+def _give_up(step: GlassStep, silent: datetime) -> None:
+    """Its worker is silent: it waits for another, or is over if nobody wants it any more."""
+    row = GlassStep.objects.filter(
+        pk=step.pk, state=State.RUNNING, attempts=step.attempts, seen_at__lt=silent
+    )
+    if step.cancel_asked:
+        moved = row.update(
+            state=State.CANCELLED,
+            cause="user",
+            message="Cancelled; its worker was lost meanwhile.",
+            finished_at=timezone.now(),
+        )
+    else:
+        moved = row.update(state=State.WAITING, worker="", sent_at=None)
+    if moved:
+        step.refresh_from_db()
+        tell(step)
 
 
 def _mine(claim: GlassClaim) -> GlassQuerySet:

@@ -106,6 +106,8 @@ class GlassForm(forms.Form):
         if not subject.has_moments:
             del self.fields["keeps_moments"]
         for name, field in self.fields.items():
+            if name == "kind":
+                continue
             described = f"id_{name}-help id_{name}-error"
             field.widget.attrs.setdefault("aria-describedby", described)
             if name in self.errors:

@@ -17,6 +17,7 @@ from webapp.glass.models import GlassStep
 from webapp.glass.services import ask_for_step, cancel_step, delete_step, prune_glass
 from webapp.glass.subjects import base_subjects
 from webapp.metrics.models import LiveEvent
+from webapp.workers_page.overview import read_workers
 from webapp.workers_page.services import WorkerFacts, free_slots, worker_seen
 
 pytestmark = pytest.mark.django_db
@@ -125,6 +126,14 @@ def test_a_step_of_a_silent_worker_waits_again_and_its_old_worker_says_nothing(
     assert lifecycle.tend_glass(again) == "go"
 
 
+def test_a_cancelled_step_of_a_silent_worker_is_over(step: GlassStep, ada: User) -> None:
+    claim(step)
+    cancel_step(step, ada)
+    GlassStep.objects.update(seen_at=timezone.now() - timedelta(seconds=31))
+    requeue_silent_glass(1)
+    assert step_of(step.pk).state == "cancelled"
+
+
 def test_a_step_that_loses_two_workers_is_given_up(step: GlassStep) -> None:
     for _ in range(2):
         claim(step)
@@ -151,12 +160,18 @@ def test_messages_are_sent_again_only_where_a_slot_is_free(
     assert requeue_silent_glass(2) == 0, "it was sent a moment ago"
 
 
-def test_a_step_takes_a_slot(step: GlassStep) -> None:
+def test_a_step_takes_a_slot(step: GlassStep, ada: User) -> None:
     report_worker()
     assert free_slots("train") == 1
     claim(step)
     assert free_slots("train") == 0
+    view = read_workers(ada)
+    assert [(each.state, each.words) for each in view.workers] == [
+        ("busy", "Takes a step under glass.")
+    ]
+    assert view.queues[0].busy == 1
     lifecycle.reap()
+    assert step_of(step.pk).state == "running"
 
 
 def test_a_stored_spec_that_is_unknown_is_refused_with_a_sentence(step: GlassStep) -> None:
