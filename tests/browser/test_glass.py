@@ -44,7 +44,7 @@ def test_a_step_grows_and_ends_without_a_reload(watched: Watched, ada: User) -> 
     card = page.locator(".completion").first
     expect(card.locator(".token").first).to_have_text("<an")
     card.get_by_text("Every token in numbers").click()
-    expect(card.get_by_role("row")).to_have_count(8)
+    expect(card.get_by_role("row")).to_have_count(9)
     expect(card.get_by_role("row").nth(1)).to_contain_text("0.8187")
 
 
@@ -85,7 +85,6 @@ def test_every_state_looked_at(watched: Watched, ada: User, shoot: Shoot) -> Non
             shoot(page, f"glass-{name}-{look}")
             width = page.evaluate("document.documentElement.scrollWidth")
             assert width <= options["viewport"]["width"], f"{name} overflows"
-        page.context.close()
 
 
 def tell_states(ada: User) -> dict[str, str]:
