@@ -9,7 +9,7 @@ phase, with a sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from training_core.contract.domains import DatasetDomain, ReasoningGymDomain
 from training_core.contract.field_errors import FieldError
@@ -48,6 +48,11 @@ def answer_faults(reward: RewardSpec, answer: str) -> list[str]:
         f"The reward {fault.reward!r} cannot use this answer: {fault.explanation}."
         for fault in gold_faults(reward, [answer])
     ]
+
+
+def can_use_answers(reward: RewardSpec, answers: Sequence[str]) -> bool:
+    """Whether every reward can use nearly all of these right answers."""
+    return all(20 * fault.bad <= len(answers) for fault in gold_faults(reward, answers))
 
 
 def fill_content_hashes(spec: RunSpec) -> RunSpec:
