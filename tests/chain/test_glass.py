@@ -49,4 +49,6 @@ def test_from_a_checkpoint_to_every_probability(
     page.wait_for_url("**/glass/*-*/")
     expect(page.locator("#glass .pill").first).to_have_text("done", timeout=120_000)
     expect(page.locator(".glass-numbers")).to_contain_text("KL to before")
-    expect(page.locator(".glass-text .token").first).to_have_class(re.compile(r"^token( special)?$"))
+    expect(page.locator(".glass-text .token").first).to_have_class(
+        re.compile(r"^token( special)?$")
+    )
