@@ -12,7 +12,9 @@ from tests.browser.session import Watched
 from tests.training_core.trainer.runs import small_spec
 from tests.workers.conftest import StartCelery, state_of, wait_for
 from training_core.contract.spec import CheckpointSpec
+from training_core.contract.tasknames import TRAIN_RUN
 from webapp.accounts.models import User
+from webapp.broker import send_task
 from webapp.runs.services import launch_run
 
 pytestmark = pytest.mark.browser
@@ -27,7 +29,10 @@ def test_from_a_checkpoint_to_every_probability(
     start_worker("one", app="workers.celery_app")
     spec = small_spec(checkpoint=CheckpointSpec(interval_steps=4))
     run = launch_run(owner=alice, spec=spec)
-    wait_for(lambda: state_of(run) == "succeeded", "the run")
+    send_task(TRAIN_RUN, run.pk)  # launches of this process are not sent: see `watched`
+    wait_for(lambda: state_of(run) in {"succeeded", "failed"}, "the run")
+    run.refresh_from_db()
+    assert run.state == "succeeded", run.message
     page = watched.signed_in(alice)
     page.goto(f"/runs/{run.number}/checkpoints/")
     page.get_by_role("link", name="Under glass").first.click()
