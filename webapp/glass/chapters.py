@@ -105,7 +105,8 @@ def _advantages(spec: GlassSpec, result: GlassResult) -> Chapter:
 
 def _one_advantage(one: GlassCompletion, result: GlassResult, by_std: bool) -> str:
     """The formula for one completion."""
-    above = f"{format_number(one.reward)} − {format_number(result.reward_mean)}"
+    mean = format_number(result.reward_mean)
+    above = f"{format_number(one.reward)} − {f'({mean})' if mean.startswith('−') else mean}"
     value = signed(one.advantage or 0.0)
     if not by_std:
         return f"A of completion {one.index} = {above} = {value}"
@@ -171,8 +172,9 @@ def _gradient(spec: GlassSpec, result: GlassResult) -> Chapter:
     if result.optimiser_steps:
         steps = format_number(result.optimiser_steps)
         words.append(
-            f"AdamW goes on with the moments of the {steps} steps that the run's stage has done: "
-            "this is the update that the run itself would make on this group."
+            f"AdamW goes on with the moments of the {steps} updates that the run's stage has done: "
+            "at the run's own learning rate this is the update that the run would make on this "
+            "group."
         )
     else:
         words.append(
