@@ -28,7 +28,8 @@ STAMP = VENV / "temper-setup.json"
 PIP_LOG = VENV / "pip.log"
 OLDEST_PYTHON = (3, 11)
 INTERPRETERS = ("python3.11", "python3.12", "python3.13", "python3")
-NEEDED_DISK_GB = 4.0  # packages 2.2, the prepared model 0.6, a first run's checkpoints
+NEEDED_DISK_GB = 3.0  # packages 2.2, the prepared model 0.6
+RUN_DISK_GB = 6.7  # the most that a run of SmolLM2 keeps; the launch page asks for it
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 PROGRESS_EVERY_S = 20.0
 RUNTIME = ("requirements.txt",)
@@ -151,7 +152,10 @@ def pip_install(name: str, *arguments: str) -> None:
 
 def install_packages(with_tests: bool) -> None:
     """Everything that is pinned."""
-    print(f"Installing packages: a few minutes the first time, {NEEDED_DISK_GB} GB of disk.")
+    print(
+        f"Installing packages: a few minutes the first time. With the model they take "
+        f"{NEEDED_DISK_GB} GB of disk; a run of SmolLM2 takes up to {RUN_DISK_GB} GB more."
+    )
     require_disk()
     names = RUNTIME + (TESTS if with_tests else ())
     arguments = [part for name in names for part in ("-r", name)]

@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from pydantic import ValidationError
 
-from training_core.contract.control import ControlCommand
+from training_core.contract.control import Command, ControlCommand
 from training_core.contract.field_errors import field_errors
 from training_core.contract.rundir import RunDir
 from training_core.contract.spec import RunSpec
@@ -33,6 +33,11 @@ from webapp.runs.status import Actor, RunState
 
 LEASE = timedelta(seconds=30)
 """Ten heartbeats; a restart of PostgreSQL takes less."""
+
+
+CARRIED_OVER: tuple[Command, ...] = ("evaluate_now", "checkpoint_now")
+"""Asked of one attempt and not done by its end, these are asked of the next. An end is not: it has
+come by then."""
 
 
 class LeaseLost(RuntimeError):
@@ -90,6 +95,9 @@ def claim_run(run_id: UUID, worker: str, boot: str) -> Claim | None:
     )
     attempt = Attempt.objects.create(
         run=run, number=number, worker=worker, boot=boot, started_at=timezone.now()
+    )
+    run.control_requests.filter(command__in=CARRIED_OVER, applied_at=None).update(
+        attempt=number, sent_at=None
     )
     try:
         spec = run.read_spec()

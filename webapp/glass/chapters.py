@@ -105,7 +105,8 @@ def _advantages(spec: GlassSpec, result: GlassResult) -> Chapter:
 
 def _one_advantage(one: GlassCompletion, result: GlassResult, by_std: bool) -> str:
     """The formula for one completion."""
-    above = f"{format_number(one.reward)} − {format_number(result.reward_mean)}"
+    mean = format_number(result.reward_mean)
+    above = f"{format_number(one.reward)} − {f'({mean})' if mean.startswith('−') else mean}"
     value = signed(one.advantage or 0.0)
     if not by_std:
         return f"A of completion {one.index} = {above} = {value}"
@@ -118,7 +119,7 @@ def _loss(spec: GlassSpec, result: GlassResult) -> Chapter:
     algorithm = spec.stage.algorithm
     low, high = format_number(1 - algorithm.clip_low), format_number(1 + algorithm.clip_high)
     counted = [one for one in result.completions if one.is_counted and one.advantage]
-    terms = [f"{format_number(one.advantage)}·{len(one.token_ids)}" for one in counted]
+    terms = [f"({format_number(one.advantage)})·{len(one.token_ids)}" for one in counted]
     more = " + …" if len(terms) > SHOWN_TERMS else ""
     total = math.fsum((one.advantage or 0.0) * len(one.token_ids) for one in counted)
     n = format_number(result.divisor_tokens)
@@ -149,7 +150,7 @@ def _next_clip(result: GlassResult) -> str:
         return f"A second update on this group would not clip any of its {tokens} tokens either."
     return (
         f"A second update on this group would clip {format_number(clipped)} of its {tokens} "
-        "tokens; they are dotted below."
+        "tokens; they are underlined with dots."
     )
 
 
@@ -160,6 +161,8 @@ def _gradient(spec: GlassSpec, result: GlassResult) -> Chapter:
     words = []
     if not math.isfinite(norm):
         words.append("The gradient is not finite, so the step was left out: no weight has changed.")
+    elif norm == 0:
+        words.append("There is no gradient: nothing of this group pulls at a weight.")
     elif norm > limit:
         lines.append(f"g is scaled by {format_number(limit)} / {format_number(norm)}")
         words.append("A gradient longer than the limit is shortened, and keeps its direction.")
@@ -169,8 +172,9 @@ def _gradient(spec: GlassSpec, result: GlassResult) -> Chapter:
     if result.optimiser_steps:
         steps = format_number(result.optimiser_steps)
         words.append(
-            f"AdamW goes on with the moments of the {steps} steps that the run's stage has done: "
-            "this is the update that the run itself would make on this group."
+            f"AdamW goes on with the moments of the {steps} updates that the run's stage has done: "
+            "at the run's own learning rate this is the update that the run would make on this "
+            "group."
         )
     else:
         words.append(

@@ -77,11 +77,14 @@ def claim_glass(glass_id: UUID, worker: str) -> GlassClaim | None:
     try:
         spec = step.read_spec()
     except ValidationError as error:
-        return _refuse(step, "bad_spec", f"The stored step cannot be read: {error}")
+        _refuse(step, "bad_spec", f"The stored step cannot be read: {error}")
+        return None
     if step.attempts > MOST_ATTEMPTS:
-        return _refuse(step, "worker_lost", KILLED)
+        _refuse(step, "worker_lost", KILLED)
+        return None
     if spec.checkpoint and step.run is None:
-        return _refuse(step, "run_deleted", "The run of the checkpoint has been deleted.")
+        _refuse(step, "run_deleted", "The run of the checkpoint has been deleted.")
+        return None
     return GlassClaim(
         glass_id=step.pk,
         attempt=step.attempts,

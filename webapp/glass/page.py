@@ -52,7 +52,7 @@ class LiveView(NamedTuple):
 class CompletionView(NamedTuple):
     """One completion after the step."""
 
-    index: int
+    place: int
     reward: float | None
     advantage: float | None
     scores: list[dict[str, Any]]
@@ -162,7 +162,7 @@ def _completion(one: GlassCompletion, largest: float) -> CompletionView:
     """One completion, ready to draw."""
     change = sum(changes(one))
     return CompletionView(
-        index=one.index,
+        place=one.index,
         reward=one.reward,
         advantage=one.advantage,
         scores=[score.model_dump() for score in one.scores],

@@ -16,7 +16,7 @@ from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
 from webapp.runs.model_paths import find_model_directory
 
 CHECKPOINT_BYTES_PER_PARAMETER = 12
-BUILTIN_PARAMETERS = {BUILTIN_MODEL: 134_515_008, TINY_MODEL: 1_500_000}
+BUILTIN_PARAMETERS = {BUILTIN_MODEL: 134_515_008, TINY_MODEL: 821_504}
 BYTES_PER_STORED_PARAMETER = 2
 """Of a model on disk; fp32 files make the estimate twice as cautious."""
 UNKNOWN_MODEL_PARAMETERS = 135_000_000
@@ -32,7 +32,7 @@ def problem_with_space(spec: RunSpec, directory: Path | None = None) -> str:
         return ""
     return (
         f"The run needs about {_gb(needed)} of disk for {checkpoints_kept(spec)} checkpoints, but "
-        f"only {_gb(free)} are free at {settings.RUNS_DIR}. Delete old runs, lower "
+        f"only {_gb(free)} are free where runs are kept. Delete old runs, lower "
         f"checkpoint.keep_last, or point TEMPER_DATA_DIR to a larger disk."
     )
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.control.claims import (
@@ -102,10 +103,24 @@ def test_wishes_reach_the_control_file_once(run: Run, claim: Claim, alice: User)
     assert not ControlRequest.objects.filter(sent_at=None).exists()
 
 
-def test_wishes_of_an_earlier_attempt_are_not_carried(run: Run, claim: Claim, alice: User) -> None:
+def test_an_attempt_sees_no_wishes_of_another(run: Run, claim: Claim, alice: User) -> None:
     services.checkpoint_now(run, alice)
     later = replace(claim, attempt=2)
     assert read_orders(later).commands == ()
+
+
+def test_the_next_attempt_gets_what_was_not_done(run: Run, claim: Claim, alice: User) -> None:
+    Run.objects.filter(pk=run.pk).update(state="running")
+    for ask in (services.checkpoint_now, services.evaluate_now, services.pause_run):
+        ask(Run.objects.get(pk=run.pk), alice)
+    asked = read_orders(claim).commands
+    assert {c.command for c in asked} == {"checkpoint_now", "evaluate_now", "pause"}
+    commands_sent(claim, asked)
+    ControlRequest.objects.filter(command="checkpoint_now").update(applied_at=timezone.now())
+    Run.objects.filter(pk=run.pk).update(state="queued")
+    again = claim_run(run.pk, "two", "boot-2")
+    assert again is not None
+    assert [c.command for c in read_orders(again).commands] == ["evaluate_now"]
 
 
 def test_the_directory_holds_spec_and_owner(claim: Claim) -> None:
