@@ -68,7 +68,7 @@ def propose(version: DatasetVersion, document: dict[str, Any], can_use: CanUse) 
         changes["evaluation"] = {**document["evaluation"], "success_reward": "match"}
     reasons.append(
         "Format: the answer in <answer></answer>, so that it is told from the words around it; the "
-        "system prompt asks for it, and a third of the reward is for it."
+        "system prompt asks for it, and 0.3 of the reward is for it."
     )
     stages, why = _stages(version, document["stages"], _answer_tokens(answers))
     reasons.append(why)

@@ -15,6 +15,7 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404
 
+from training_core.contract.domains import DatasetDomain
 from training_core.contract.presets import PRESETS, Preset, find_preset
 from training_core.contract.spec import RunSpec
 from webapp.accounts.models import Project, User
@@ -146,14 +147,14 @@ def _on_dataset(
     """Name, domain and what is proposed for a run on a dataset."""
     first = document["domains"][0]
     slug = re.sub(r"[^a-z0-9]+", "-", version.dataset.name.lower()).strip("-")[:60]
-    domain = {
-        "type": "dataset",
+    fields = {
         "name": f"dataset/{slug or 'upload'}",
         "dataset_version": str(version.pk),
         "system_prompt": proposal.system_prompt,
         "demonstration_template": first["demonstration_template"],
         "held_out_items": min(64, max(2, version.held_out_count)),
     }
+    domain = DatasetDomain.model_validate(fields).model_dump(mode="json")
     name = _name(f"Train on {version.dataset.name}", "")
     return {"name": name, "domains": [domain], **proposal.changes}
 
