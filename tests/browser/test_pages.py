@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.session import Watched
 from tests.webapp.stories import Story, launch
@@ -47,6 +47,33 @@ def test_arrow_keys_walk_through_rollouts(watched: Watched, ada: User, story: St
     expect(page).to_have_url(re.compile("outcome=unscored"))
     page.go_back()
     expect(page.locator(".groups-head")).to_have_text("3 groups")
+
+
+def test_what_the_reader_chose_is_not_lost_to_what_follows_the_run(
+    watched: Watched, ada: User, story: Story
+) -> None:
+    """The page follows the run by itself while the reader's choice is on its way."""
+    page = watched.signed_in(ada)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.resource_type == "document":
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/runs/1/rollouts/**", hold)
+    with page.expect_request("**/rollouts/browse/**"):
+        page.goto("/runs/1/rollouts/")
+    chosen = page.locator(".groups [aria-current=true] .group-prompt")
+    first = chosen.inner_text()
+    with page.expect_request("**/rollouts/?*group=*"):
+        page.keyboard.press("ArrowRight")
+    for route in held:
+        with page.expect_response(route.request.url) as answer:
+            route.continue_()
+        answer.value.finished()
+    expect(chosen).not_to_have_text(first)
 
 
 def test_the_rollouts_follow_a_live_run_until_somebody_reads(

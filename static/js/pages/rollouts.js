@@ -14,9 +14,12 @@ addKeys([
   { keys: "l", what: "Latest step", run: () => click("[data-latest]") },
 ]);
 
+let hasMoved = false; // the reader, since the page last followed the run
+
 const follow = paced(() => {
   const now = document.getElementById("rollouts");
-  if (now.dataset.follow) {
+  if (now.dataset.follow && !now.querySelector(".htmx-request")) {
+    hasMoved = false;
     refresh("#rollouts", now.dataset.partUrl + window.location.search);
   }
 }, FOLLOW_EVERY_MS);
@@ -32,6 +35,20 @@ listen([`run:${document.getElementById("run").dataset.run}`], {
   },
   resync: follow,
 });
+
+/* What follows the run by itself does not undo what the reader has asked for meanwhile. */
+document.addEventListener("htmx:beforeRequest", ({ detail }) => {
+  hasMoved ||= isReaders(detail.elt);
+});
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (hasMoved && detail.target.id === "rollouts" && !isReaders(detail.requestConfig.elt)) {
+    detail.shouldSwap = false;
+  }
+});
+
+function isReaders(element) {
+  return Boolean(element?.closest("#rollouts"));
+}
 
 /* Filters act when they change; the button is for browsers without scripts. */
 document.addEventListener("change", (event) => {
