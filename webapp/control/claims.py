@@ -34,7 +34,6 @@ from webapp.runs.status import Actor, RunState
 LEASE = timedelta(seconds=30)
 """Ten heartbeats; a restart of PostgreSQL takes less."""
 
-
 CARRIED_OVER: tuple[Command, ...] = ("evaluate_now", "checkpoint_now")
 """Asked of one attempt and not done by its end, these are asked of the next. An end is not: it has
 come by then."""
