@@ -78,7 +78,7 @@ TEACH_SMOLLM2_TO_ADD = Preset(
     title="Teach SmolLM2 to add",
     teaches="A real 135-million-parameter chat model learns to add and to answer in a tag.",
     expect="The warm-up shows it the tag; then RL makes it keep to the tag and add better.",
-    minutes=7,
+    minutes=8,
     spec=RunSpec(
         name="Teach SmolLM2 to add",
         domains=(_ADDITION,),
@@ -86,7 +86,7 @@ TEACH_SMOLLM2_TO_ADD = Preset(
         stages=(
             SftStage(steps=10, batch_size=8, optimiser=OptimiserSpec(learning_rate=1e-5)),
             RlStage(
-                steps=34,
+                steps=40,
                 prompts_per_step=8,
                 group_size=16,
                 sampling=SamplingSpec(max_new_tokens=16),
