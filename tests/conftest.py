@@ -62,6 +62,23 @@ def engines() -> Iterator[Engines]:
     throwaway.leave_home()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def newcomers_join_main() -> None:
+    """Whoever a test makes is a researcher of the main project, until the test says otherwise."""
+    from django.db.models.signals import post_save  # noqa: PLC0415 - Django is set up by now
+
+    from webapp.accounts.models import Membership, Project, Role, User  # noqa: PLC0415
+
+    def join(instance: User, created: bool, raw: bool, **_: Any) -> None:
+        if not created or raw:
+            return
+        main = Project.objects.main()  # a transactional test has emptied the table
+        if not instance.is_superuser:
+            Membership.objects.create(project=main, user=instance, role=Role.RESEARCHER)
+
+    post_save.connect(join, sender=User, weak=False, dispatch_uid="tests")
+
+
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(engines: Engines) -> None:
     """Start the engines before pytest-django makes the test database (its hook for this). Each

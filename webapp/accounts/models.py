@@ -1,9 +1,13 @@
-"""People and the one-time links that sign them in."""
+"""People, the projects they work in, and the one-time links that sign them in."""
 
 from __future__ import annotations
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.utils import timezone
+
+MAIN = "main"
+"""Slug of the project that every installation has."""
 
 
 class User(AbstractUser):
@@ -24,3 +28,70 @@ class LoginLink(models.Model):
 
     def __str__(self) -> str:
         return f"link for {self.user} until {self.expires_at:%Y-%m-%d %H:%M}"
+
+
+class Role(models.TextChoices):
+    """What somebody is in a project. No plain order: see `webapp.accounts.roles`."""
+
+    VIEWER = "viewer"
+    REVIEWER = "reviewer"
+    CURATOR = "curator"
+    RESEARCHER = "researcher"
+    ADMIN = "admin"
+
+
+class ProjectQuerySet(models.QuerySet["Project"]):
+    """The questions that are asked about projects."""
+
+    def main(self) -> Project:
+        """The project that every installation has; made where somebody emptied the table."""
+        return self.get_or_create(slug=MAIN, defaults={"name": "Main"})[0]
+
+
+class Project(models.Model):
+    """Runs and datasets that the same people may see."""
+
+    slug = models.SlugField(max_length=60, unique=True)
+    """What it is called in addresses; never changes."""
+    name = models.CharField(max_length=80)
+    created_at = models.DateTimeField(default=timezone.now)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    """When it was put away: it is still read, and nothing new is made in it."""
+
+    objects = ProjectQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("name", "pk")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """One person's role in one project."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=12, choices=Role.choices)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("user__username",)
+        constraints = (
+            models.UniqueConstraint(fields=("project", "user"), name="membership_one_role"),
+            models.CheckConstraint(
+                condition=models.Q(role__in=Role.values), name="membership_known_role"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.user} is {self.role} of {self.project}"
+
+
+def main_project_pk() -> int:
+    """Where a row belongs that was made without a project: the default of `Run` and `Dataset`.
+
+    Migrations call it too, perhaps before later columns of the table are there: it reads the key.
+    """
+    found = Project.objects.filter(slug=MAIN).values_list("pk", flat=True).first()
+    return found if found is not None else Project.objects.main().pk

@@ -12,7 +12,7 @@ from datetime import timedelta
 from django.urls import reverse
 from django.utils import timezone
 
-from webapp.accounts.models import LoginLink, User
+from webapp.accounts.models import LoginLink, Membership, Project, Role, User
 
 LINK_LIFETIME = timedelta(minutes=15)
 OWNER_NAME = "admin"
@@ -40,10 +40,15 @@ def redeem_login_link(token: str) -> User | None:
 
 
 def ensure_owner() -> User:
-    """The first administrator; made without a usable password, so a link is the way in."""
+    """The first administrator, an admin of the main project.
+
+    Made without a usable password, so a link is the way in.
+    """
     owner = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
     if owner is None:
         owner = User.objects.create_superuser(OWNER_NAME)
+    main = Project.objects.main()
+    Membership.objects.get_or_create(project=main, user=owner, defaults={"role": Role.ADMIN})
     return owner
 
 

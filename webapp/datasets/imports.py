@@ -21,6 +21,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from training_core.contract.domains import DatasetRecord
+from webapp.accounts.roles import Right, may
 from webapp.datasets.layout import Layout, detect, read_rows
 from webapp.datasets.mapping import Mapping, make_record
 from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
@@ -208,7 +209,9 @@ def _open_version(job: DatasetImport) -> DatasetVersion:
             DatasetVersion.objects.filter(
                 pk=job.version_id, state=DatasetVersion.State.BUILDING
             ).delete()
-        dataset, _ = Dataset.objects.get_or_create(name=job.name, defaults={"owner": job.owner})
+        dataset, _ = Dataset.objects.get_or_create(
+            project=job.project, name=job.name, defaults={"owner": job.owner}
+        )
         dataset = Dataset.objects.select_for_update().get(pk=dataset.pk)
         newest = dataset.versions.order_by("-number").values_list("number", flat=True).first()
         version = DatasetVersion.objects.create(dataset=dataset, number=(newest or 0) + 1)
@@ -249,11 +252,18 @@ class _Reporter:
 
 
 def _publish(job: DatasetImport) -> None:
-    """A hint for open pages."""
+    """A hint for open pages of who may see the import: all members once it is done."""
     data: dict[str, Any] = {
         "id": str(job.pk),
         "state": job.state,
         "done": job.done,
         "total": job.total,
     }
-    live.publish("datasets", "import", data)
+    if job.state == State.DONE:
+        parts = {""}
+    else:
+        parts = {live.CURATORS}
+        if not may(job.owner, Right.CHANGE_DATASETS, job.project):
+            parts.add(live.owner_part(job.owner_id))
+    for part in sorted(parts):
+        live.publish(live.project_topic("datasets", job.project_id, part), "import", data)

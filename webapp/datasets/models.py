@@ -8,17 +8,39 @@ from __future__ import annotations
 import uuid
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.db import models
+
+from webapp.accounts.models import Project, User, main_project_pk
+from webapp.accounts.roles import Right, projects_where
+
+
+class DatasetQuerySet(models.QuerySet["Dataset"]):
+    """The questions that are asked about datasets."""
+
+    def visible_to(self, user: User | AnonymousUser) -> DatasetQuerySet:
+        """Those of the projects that the user may see."""
+        return self.filter(project__in=projects_where(user, Right.VIEW))
 
 
 class Dataset(models.Model):
     """A named line of versions."""
 
-    name = models.CharField(max_length=120, unique=True)
+    name = models.CharField(max_length=120)
+    project = models.ForeignKey(
+        Project, on_delete=models.PROTECT, related_name="datasets", default=main_project_pk
+    )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="datasets"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = DatasetQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="dataset_names_differ")
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -91,6 +113,9 @@ class DatasetImport(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="imports"
+    )
+    project = models.ForeignKey(
+        Project, on_delete=models.PROTECT, related_name="imports", default=main_project_pk
     )
     dataset = models.ForeignKey(
         Dataset, on_delete=models.CASCADE, related_name="imports", null=True, blank=True

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from training_core.contract.domains import DatasetRecord
 from training_core.contract.rundir import fsync_directory
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
 from webapp.datasets import dispatch
 from webapp.datasets.imports import import_file, record_line, reject_import
 from webapp.datasets.mapping import Mapping
@@ -40,8 +40,13 @@ class DatasetChangedError(RuntimeError):
     """A version's records are not those that its hash was taken from."""
 
 
-def store_upload(owner: User, file_name: str, chunks: Iterable[bytes]) -> DatasetImport:
-    """Write an upload to disk, whole, and open an import for it that waits for its columns."""
+def store_upload(
+    owner: User, file_name: str, chunks: Iterable[bytes], project: Project | None = None
+) -> DatasetImport:
+    """Write an upload to disk, whole, and open an import for it that waits for its columns.
+
+    Without a project it is one of the main project.
+    """
     folder = Path(settings.UPLOADS_DIR)
     folder.mkdir(parents=True, exist_ok=True)
     suffix = "".join(c for c in Path(file_name).suffix.lower() if c == "." or c.isalnum())
@@ -58,7 +63,12 @@ def store_upload(owner: User, file_name: str, chunks: Iterable[bytes]) -> Datase
     finally:
         aside.unlink(missing_ok=True)
     return DatasetImport.objects.create(
-        owner=owner, path=name, file_name=file_name[-255:], size_bytes=size, total=2 * size
+        owner=owner,
+        project=project or Project.objects.main(),
+        path=name,
+        file_name=file_name[-255:],
+        size_bytes=size,
+        total=2 * size,
     )
 
 
@@ -103,7 +113,7 @@ def run_import(import_id: UUID) -> None:
     ).update(state=State.RUNNING, seen_at=timezone.now(), done=0, attempts=F("attempts") + 1)
     if not claimed:
         return
-    job = DatasetImport.objects.select_related("owner", "version").get(pk=import_id)
+    job = DatasetImport.objects.select_related("owner", "project", "version").get(pk=import_id)
     if job.attempts > MOST_ATTEMPTS:
         reject_import(job, KILLED)
     else:
@@ -132,7 +142,7 @@ def find_version(version_id: str | UUID) -> DatasetVersion | None:
         return None
     return (
         DatasetVersion.objects.filter(pk=key, state=DatasetVersion.State.READY)
-        .select_related("dataset")
+        .select_related("dataset__project")
         .first()
     )
 

@@ -32,8 +32,8 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 class RunAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Name and owner may be changed; all else is the control plane's or the directory's."""
 
-    list_display = ("number", "name", "owner", "state", "cause", "step", "attempt", "lease_owner")
-    list_filter = ("state",)
+    list_display = ("number", "name", "owner", "project", "state", "cause", "step", "lease_owner")
+    list_filter = ("state", "project")
     search_fields = ("name", "number", "id")
     editable = ("name", "owner")
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from django.contrib.auth.models import AnonymousUser
-
 from training_core.contract.field_errors import FieldError
 from training_core.contract.spec import RunSpec
 from training_core.contract.yaml_text import ParsedYaml
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
+from webapp.runs.access import find_launch_project, launchable_projects
 from webapp.runs.forecast import Forecast, Queue, forecast, queue_now
 from webapp.runs.forms import (
     LaunchForm,
@@ -34,6 +33,8 @@ from webapp.runs.services import KEY_FORM
 from webapp.runs.spec_diff import Change, diff_documents
 from webapp.ui.schema_form.build import BuiltForm
 
+PROJECT = "project"
+"""Path of errors that concern no field of the spec but where the run is to belong."""
 MODES = {"show:form": "form", "show:yaml": "yaml"}
 
 
@@ -54,6 +55,14 @@ class Editor:
     """Why the launch was refused, when it is no field's fault."""
     extra_errors: list[FieldError] = field(default_factory=list)
     """Errors that only the launch itself found."""
+    projects: list[Project] = field(default_factory=list)
+    """Projects in which the person may launch."""
+    project: Project | None = None
+    """The one that the run will belong to."""
+    is_guess: bool = False
+    """Whether nothing speaks for that project more than for the others."""
+    project_fault: str = ""
+    """Why the project that the browser named is not the one."""
     shown: str = ""
     """Path of the part to bring into view."""
     was_submitted: bool = False
@@ -63,25 +72,63 @@ class Editor:
     """What the YAML text says and where, when it is YAML."""
 
     @classmethod
-    def opening(cls, origin: Origin) -> Editor:
-        """The page as it opens."""
-        return cls(origin, form=LaunchForm(origin.document(), origin.document()))
+    def opening(
+        cls,
+        user: User,
+        origin: Origin,
+        chosen: Project | None = None,
+        projects: list[Project] | None = None,
+    ) -> Editor:
+        """The page as it opens.
+
+        `chosen` is the project that the person looks at; `projects` are those in which they may
+        launch, where the caller has them already.
+        """
+        editor = cls(origin)
+        editor._settle_project(user, projects, chosen)
+        editor.form = LaunchForm(origin.document(), origin.document(), editor.project)
+        return editor
 
     @classmethod
-    def from_post(cls, user: User | AnonymousUser, posted: Mapping[str, str]) -> Editor:
+    def from_post(
+        cls, user: User, posted: Mapping[str, str], projects: list[Project] | None = None
+    ) -> Editor:
         """The page as a browser sent it."""
         origin = find_origin(user, posted)
         editor = cls(origin, key=posted.get("idempotency_key", ""), was_submitted=True)
-        base = origin.document()
+        editor._settle_project(user, projects, named=posted.get("project", ""))
+        base, project = origin.document(), editor.project
         if posted.get("mode") == "yaml":
             editor.mode, editor.text = "yaml", posted.get("yaml", "").replace("\r\n", "\n")
             editor.parsed, editor.syntax_fault = read_yaml(editor.text)
             if editor.parsed is not None:
-                editor.form = LaunchForm(editor.parsed.document, base)
+                editor.form = LaunchForm(editor.parsed.document, base, project)
         else:
-            editor.form = LaunchForm.from_post(posted, base)
+            editor.form = LaunchForm.from_post(posted, base, project)
         editor.posted = posted
         return editor
+
+    def _settle_project(
+        self,
+        user: User,
+        projects: list[Project] | None,
+        chosen: Project | None = None,
+        named: str = "",
+    ) -> None:
+        """Where the run will belong: as named, as what it starts from, as looked at, as usual."""
+        self.projects = list(launchable_projects(user)) if projects is None else projects
+        by_name = next((each for each in self.projects if each.slug == named), None)
+        wishes = (by_name, self.origin.project, chosen)
+        fitting = (each for each in wishes if each in self.projects)
+        found = next(fitting, None) or find_launch_project(user, self.projects)
+        self.project = found or next(iter(self.projects), None)
+        self.is_guess = found is None
+        if named and by_name is None:
+            # Not to another audience without a word.
+            self.project_fault = (
+                f"You may not launch in the project that was chosen; the form says {self.project} "
+                "now. Look at it and launch again."
+            )
 
     def do(self, action: str) -> None:
         """Turn to the other side, or change the form's structure."""
@@ -109,7 +156,7 @@ class Editor:
 
     def launchable_spec(self) -> RunSpec | None:
         """The spec, when nothing is wrong with it."""
-        if self.form is None or not self.form.checked.is_launchable:
+        if self.form is None or self.project_fault or not self.form.checked.is_launchable:
             return None
         return self.form.checked.spec
 
@@ -126,7 +173,14 @@ class Editor:
         """Everything that is wrong, at its path."""
         if self.form is None:
             return [FieldError("", self.syntax_fault)]
-        return [*self.form.checked.errors, *self.extra_errors]
+        project = [FieldError(PROJECT, self.project_fault)] if self.project_fault else []
+        return [*project, *self.form.checked.errors, *self.extra_errors]
+
+    @property
+    def shows_project(self) -> bool:
+        """Whether the page asks for the project, or says which it is."""
+        is_elsewhere = self.origin.project not in (None, self.project)
+        return len(self.projects) > 1 or bool(self.project_error) or is_elsewhere
 
     @property
     def faults(self) -> list[YamlFault]:
@@ -139,7 +193,14 @@ class Editor:
     @cached_property
     def built(self) -> BuiltForm | None:
         """The controls."""
-        return self.form.build(self.errors) if self.form is not None else None
+        if self.form is None:
+            return None
+        return self.form.build([error for error in self.errors if error.path != PROJECT])
+
+    @property
+    def project_error(self) -> str:
+        """What is wrong with the choice of the project; empty when nothing is."""
+        return next((error.message for error in self.errors if error.path == PROJECT), "")
 
     @property
     def sections(self) -> list[ShownSection]:

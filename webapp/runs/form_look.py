@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from training_core.contract import domains, rewards, spec, stages
+from webapp.accounts.models import Project
 from webapp.datasets.models import DatasetVersion
 from webapp.ui.schema_form.build import FormLook, Place
 from webapp.ui.schema_form.nodes import Choice
@@ -102,22 +103,22 @@ TAG_LABELS = {
 }
 
 
-def launch_look() -> FormLook:
-    """The look with the datasets that there are now."""
+def launch_look(project: Project | None) -> FormLook:
+    """The look with the datasets that the project has now."""
     return FormLook(
         key_fields=KEY_FIELDS,
         labels=LABELS,
         tag_labels=TAG_LABELS,
-        choices={(domains.DatasetDomain, "dataset_version"): dataset_choices()},
+        choices={(domains.DatasetDomain, "dataset_version"): dataset_choices(project)},
         suggestions={(spec.ModelSpec, "ref"): (spec.BUILTIN_MODEL, spec.TINY_MODEL)},
         templates={(rewards.WeightedSumReward, "terms"): "runs/launch/form/terms.html"},
     )
 
 
-def dataset_choices() -> list[Choice]:
-    """Every version that a run may use, the newest first."""
+def dataset_choices(project: Project | None) -> list[Choice]:
+    """Every version that a run of the project may use, the newest first."""
     versions = (
-        DatasetVersion.objects.filter(state=DatasetVersion.State.READY)
+        DatasetVersion.objects.filter(state=DatasetVersion.State.READY, dataset__project=project)
         .select_related("dataset")
         .order_by("-created_at")[:500]
     )

@@ -24,6 +24,7 @@ from training_core.contract.yaml_text import (
     parse_yaml_with_marks,
     spec_to_yaml,
 )
+from webapp.accounts.models import Project
 from webapp.runs import preflight
 from webapp.runs.form_look import SECTIONS, Section, launch_look
 from webapp.runs.yaml_lines import find_line
@@ -64,24 +65,31 @@ class LaunchForm:
     document: dict[str, Any]
     base: Mapping[str, Any] | None = None
     """What changes are counted against: preset, parent, or nothing."""
+    project: Project | None = None
+    """Where it is to run; its datasets may be used."""
     checked: Checked = field(init=False)
     is_legible: bool = field(init=False)
     """Whether a page can show the document as it is."""
 
     def __post_init__(self) -> None:
-        self.checked = check_document(self.document)
+        self.checked = check_document(self.document, self.project)
         given, self.document = self.document, legible(self.document)
         self.is_legible = given == self.document
 
     @classmethod
-    def from_post(cls, posted: Mapping[str, str], base: Mapping[str, Any] | None) -> LaunchForm:
+    def from_post(
+        cls,
+        posted: Mapping[str, str],
+        base: Mapping[str, Any] | None,
+        project: Project | None = None,
+    ) -> LaunchForm:
         """The form that a browser sent."""
-        return cls(read_document(RunSpec, posted), base)
+        return cls(read_document(RunSpec, posted), base, project)
 
     def change(self, action: str) -> str:
         """Add, remove, move or replace a part; returns the path to show. Raises ValueError."""
         shown = change_structure(RunSpec, self.document, action)
-        self.checked = check_document(self.document)
+        self.checked = check_document(self.document, self.project)
         return shown
 
     def yaml(self) -> str:
@@ -93,7 +101,9 @@ class LaunchForm:
     def build(self, errors: Sequence[FieldError] | None = None) -> BuiltForm:
         """The controls, with these errors or the document's own."""
         shown = self.checked.errors if errors is None else errors
-        return build_form(RunSpec, self.document, shown, look=launch_look(), base=self.base)
+        return build_form(
+            RunSpec, self.document, shown, look=launch_look(self.project), base=self.base
+        )
 
 
 class ShownSection(NamedTuple):
@@ -109,7 +119,7 @@ def sections_of(form: BuiltForm) -> list[ShownSection]:
     return [ShownSection(s, [by_name[name] for name in s.fields]) for s in SECTIONS]
 
 
-def check_document(document: Mapping[str, Any]) -> Checked:
+def check_document(document: Mapping[str, Any], project: Project | None = None) -> Checked:
     """Validate a document: text that cannot be stored, the contract, then the world."""
     if faults := list(islice(_unstorable(document), MOST_FAULTS)):
         return Checked(None, faults)
@@ -117,7 +127,7 @@ def check_document(document: Mapping[str, Any]) -> Checked:
         spec = RunSpec.model_validate(document)
     except ValidationError as error:
         return Checked(None, field_errors(error))
-    return Checked(spec, preflight.check(spec))
+    return Checked(spec, preflight.check(spec, project))
 
 
 def read_yaml(text: str) -> tuple[ParsedYaml | None, str]:

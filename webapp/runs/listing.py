@@ -51,6 +51,8 @@ class RunQuery:
     """Only runs with smaller numbers."""
     archived: bool = False
     """Whether those put away are shown instead."""
+    project: str = ""
+    """Slug of a project; empty for all that one may see."""
 
     @classmethod
     def from_address(cls, values: Mapping[str, str]) -> RunQuery:
@@ -62,11 +64,17 @@ class RunQuery:
             text=values.get("q", "").strip().replace("\0", "")[:200],
             before=int(before) if re.fullmatch(r"[0-9]{1,9}", before) else None,
             archived=values.get("archived") == "1",
+            project=values.get("project", "")[:60].replace("\0", ""),
         )
 
     def address(self, **changes: str) -> str:
         """The query string with some parts changed; always from the first page on."""
-        parts = {"state": self.group, "q": self.text, "archived": "1" if self.archived else ""}
+        parts = {
+            "state": self.group,
+            "q": self.text,
+            "archived": "1" if self.archived else "",
+            "project": self.project,
+        }
         kept = {key: value for key, value in {**parts, **changes}.items() if value}
         return f"?{urlencode(kept)}" if kept else "?"
 
@@ -108,8 +116,10 @@ class RunPage:
 def read_page(user: User, query: RunQuery) -> RunPage:
     """The page that is asked for."""
     visible = Run.objects.visible_to(user)
+    if query.project:
+        visible = visible.filter(project__slug=query.project)
     wanted = visible.filter(archived_at__isnull=not query.archived)
-    found = list(_matching(wanted, query).select_related("owner")[: PAGE_SIZE + 1])
+    found = list(_matching(wanted, query).select_related("owner", "project")[: PAGE_SIZE + 1])
     runs = found[:PAGE_SIZE]
     following = query.address(before=str(runs[-1].number)) if len(found) > PAGE_SIZE else ""
     tabs = _tabs(visible.unarchived(), query)

@@ -89,7 +89,7 @@ def announce_state(run: Run) -> None:
         "step": run.step,
     }
     live.publish(f"run:{run.pk}", "state", hint)
-    live.publish("runs", "state", hint)
+    live.publish(live.project_topic("runs", run.project_id), "state", hint)
 
 
 def _columns_of(target: RunState) -> dict[str, Any]:

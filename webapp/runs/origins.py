@@ -16,10 +16,10 @@ from django.http import Http404
 
 from training_core.contract.presets import PRESETS, Preset, find_preset
 from training_core.contract.spec import RunSpec
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
+from webapp.datasets.access import get_version_for_user
 from webapp.datasets.models import DatasetVersion
-from webapp.datasets.services import find_version
-from webapp.runs.access import get_run_for_user
+from webapp.runs.access import get_checkpoint_for_user, get_run_for_user
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.services import launch_run, restart_from
 
@@ -61,6 +61,15 @@ class Origin:
             return {**document, **_on_dataset(self.dataset, document)}
         return document
 
+    @property
+    def project(self) -> Project | None:
+        """Where what it starts from belongs; None for a preset."""
+        if self.checkpoint is not None:
+            return self.checkpoint.run.project
+        if self.parent is not None:
+            return self.parent.project
+        return self.dataset.dataset.project if self.dataset is not None else None
+
     def hidden(self) -> dict[str, str]:
         """Form fields that carry the origin along."""
         if self.checkpoint is not None:
@@ -75,18 +84,11 @@ class Origin:
 def find_origin(user: User | AnonymousUser, values: Mapping[str, str]) -> Origin:
     """The origin that a query string or a form names. Raises Http404 for one that is not there."""
     if key := values.get("checkpoint"):
-        checkpoint = Checkpoint.objects.select_related("run").filter(pk=_whole(key)).first()
-        if checkpoint is None:
-            raise Http404("There is no such checkpoint.")
-        get_run_for_user(user, checkpoint.run.number)
-        return Origin(checkpoint=checkpoint)
+        return Origin(checkpoint=get_checkpoint_for_user(user, _whole(key)))
     if number := values.get("from"):
         return Origin(parent=get_run_for_user(user, _whole(number)))
     if key := values.get("dataset"):
-        version = find_version(key)
-        if version is None:
-            raise Http404("There is no such dataset version.")
-        return Origin(dataset=version)
+        return Origin(dataset=get_version_for_user(user, key))
     if slug := values.get("preset"):
         preset = find_preset(slug)
         if preset is None:
@@ -95,10 +97,12 @@ def find_origin(user: User | AnonymousUser, values: Mapping[str, str]) -> Origin
     return Origin()
 
 
-def launch_from(origin: Origin, owner: User, spec: RunSpec, key: str) -> Run:
+def launch_from(
+    origin: Origin, owner: User, spec: RunSpec, key: str, project: Project | None = None
+) -> Run:
     """Launch a spec under its origin. Raises LaunchRefused. The same key gives the same run."""
     if origin.checkpoint is not None:
-        return restart_from(origin.checkpoint, owner, spec, key or None)
+        return restart_from(origin.checkpoint, owner, spec, key or None, project)
     parent = origin.parent
     return launch_run(
         owner=owner,
@@ -106,6 +110,7 @@ def launch_from(origin: Origin, owner: User, spec: RunSpec, key: str) -> Run:
         preset=origin.preset.slug if origin.preset else parent.preset if parent else "",
         idempotency_key=key or None,
         parent=parent,
+        project=project,
     )
 
 

@@ -15,10 +15,10 @@ from pydantic import ValidationError
 from training_core.contract.events import DomainResult, Interval, PairedDifference
 from training_core.contract.rewards import iter_leaves
 from training_core.contract.spec import RunSpec
-from webapp.accounts.models import User
 from webapp.evaluation.models import EvalRun
-from webapp.runs.access import can_control
+from webapp.runs.access import steering_right, why_not_control
 from webapp.runs.models import Attempt, Checkpoint, ControlRequest, Run, RunNotice
+from webapp.ui.projects import Standing
 from webapp.ui.wording import format_points
 
 PHASE_WORDS = {
@@ -104,6 +104,10 @@ class Overview:
     spec: RunSpec | None
     """None when today's contract cannot read it any more."""
     may_control: bool
+    why_not: str
+    """Why this person may not steer it, and who can; empty when they may."""
+    parent: Run | None
+    """The run that it was made from, where this person may see it."""
     phase: PhaseView | None
     stages: list[StageView]
     attempt: Attempt | None
@@ -142,15 +146,18 @@ class Overview:
         return tones.get(self.run.state, "") if self.run.message else ""
 
 
-def read_overview(run: Run, user: Any) -> Overview:
+def read_overview(run: Run, user: Any, standing: Standing) -> Overview:
     """The head of a run's page."""
     spec = spec_of(run)
     attempts = list(run.attempts.order_by("-number")[:1])
     pending = run.control_requests.filter(attempt=run.attempt, applied_at=None)
+    may_control = run.project in standing.where(steering_right(user, run))
     return Overview(
         run=run,
         spec=spec,
-        may_control=isinstance(user, User) and can_control(user, run),
+        may_control=may_control,
+        why_not="" if may_control else why_not_control(user, run),
+        parent=find_parent(run, user),
         phase=phase_view(run.phase),
         stages=stage_views(spec, run.step),
         attempt=attempts[0] if attempts else None,
@@ -159,6 +166,13 @@ def read_overview(run: Run, user: Any) -> Overview:
         pending=list(pending) if run.is_live else [],
         notices=list(run.notices.order_by("-at", "-seq")[:SHOWN_NOTICES]),
     )
+
+
+def find_parent(run: Run, user: Any) -> Run | None:
+    """What the run was made from; None without one, or when the user may not see it."""
+    if run.parent_id is None:
+        return None
+    return Run.objects.visible_to(user).filter(pk=run.parent_id).first()
 
 
 def phase_view(phase: Any) -> PhaseView | None:

@@ -17,6 +17,7 @@ from training_core.contract.rewards import RewardSpec, iter_leaves
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
 from training_core.contract.stages import SftStage
 from training_core.rewards.gold import gold_faults
+from webapp.accounts.models import Project
 from webapp.datasets.models import DatasetVersion
 from webapp.datasets.services import find_version, sample_answers
 from webapp.runs import probe
@@ -28,11 +29,14 @@ FEWEST_RECORDS = 2
 SAMPLED_ANSWERS = 200
 
 
-def check(spec: RunSpec) -> list[FieldError]:
-    """Everything that is wrong, in the order of the spec's fields; empty when it may start."""
+def check(spec: RunSpec, project: Project | None = None) -> list[FieldError]:
+    """Everything that is wrong, in the order of the spec's fields; empty when it may start.
+
+    With a project, datasets of other projects do not exist.
+    """
     return [
         *_model_errors(spec.model.ref),
-        *_domain_errors(spec),
+        *_domain_errors(spec, project),
         *_stage_errors(spec),
         *_evaluation_errors(spec),
     ]
@@ -66,25 +70,29 @@ def _model_errors(ref: str) -> Iterator[FieldError]:
         yield FieldError("model.ref", f"A hub id has at most {LONGEST_HUB_ID} characters.")
 
 
-def _domain_errors(spec: RunSpec) -> Iterator[FieldError]:
+def _domain_errors(spec: RunSpec, project: Project | None) -> Iterator[FieldError]:
     """Generators and their settings, dataset versions and their sizes."""
     generated = [domain for domain in spec.domains if isinstance(domain, ReasoningGymDomain)]
     probed = iter(probe.faults(generated, spec.reward))
     for index, domain in enumerate(spec.domains):
         at = f"domains.{index}"
         if isinstance(domain, DatasetDomain):
-            yield from _dataset_errors(at, domain, spec.reward)
+            yield from _dataset_errors(at, domain, spec.reward, project)
         else:
             for error in next(probed):
                 yield FieldError(f"{at}.{error.path}" if error.path else at, error.message)
 
 
-def _dataset_errors(at: str, domain: DatasetDomain, reward: RewardSpec) -> Iterator[FieldError]:
+def _dataset_errors(
+    at: str, domain: DatasetDomain, reward: RewardSpec, project: Project | None
+) -> Iterator[FieldError]:
     """A version that is there, unchanged, large enough, and whose answers the rewards can use."""
     version: DatasetVersion | None = find_version(domain.dataset_version)
     field = f"{at}.dataset_version"
-    if version is None:
-        yield FieldError(field, "There is no such dataset version, or its import is not done.")
+    if version is None or (project is not None and version.dataset.project_id != project.pk):
+        # One sentence for both: what another project holds is not told here.
+        where = f"The project {project} has" if project is not None else "There is"
+        yield FieldError(field, f"{where} no such dataset version, or its import is not done.")
         return
     if domain.content_hash and domain.content_hash != version.content_hash:
         yield FieldError(

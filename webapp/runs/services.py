@@ -11,6 +11,7 @@ import logging
 import re
 import shutil
 from pathlib import Path
+from typing import NoReturn
 from uuid import uuid4
 
 from django.conf import settings
@@ -18,12 +19,15 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from training_core.contract.control import Command
+from training_core.contract.field_errors import FieldError
 from training_core.contract.spec import RunSpec
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
+from webapp.accounts.roles import Right, may, who_may
 from webapp.metrics import live
 from webapp.metrics import services as metrics
 from webapp.rollouts import services as rollouts
 from webapp.runs import disk, forks, preflight, status
+from webapp.runs.access import find_launch_project, launchable_projects, why_no_launch
 from webapp.runs.dispatch import dispatch_run_on_commit
 from webapp.runs.models import Checkpoint, ControlRequest, Run, RunCounter, RunEvent
 from webapp.runs.moves import lock_run, move
@@ -42,15 +46,20 @@ def launch_run(
     idempotency_key: str | None = None,
     parent: Run | None = None,
     parent_checkpoint: Checkpoint | None = None,
+    project: Project | None = None,
 ) -> Run:
-    """Queue a run. The same key of the same owner gives the same run. Raises LaunchRefused."""
+    """Queue a run. The same key of the same owner gives the same run. Raises LaunchRefused.
+
+    Without a project it goes to the only one in which the owner may launch, or where they did last.
+    """
     key = _clean_key(idempotency_key or "")
     if key and (known := Run.objects.filter(owner=owner, idempotency_key=key).first()):
         return known
-    _refuse_bad_spec(spec)
+    project = _launch_project(owner, project)
+    _refuse_bad_spec(spec, project)
     try:
         with transaction.atomic():
-            return _create_run(owner, spec, preset, key, parent, parent_checkpoint)
+            return _create_run(owner, project, spec, preset, key, parent, parent_checkpoint)
     except IntegrityError:
         if not key:
             raise
@@ -59,9 +68,16 @@ def launch_run(
 
 
 def restart_from(
-    checkpoint: Checkpoint, owner: User, spec: RunSpec, idempotency_key: str | None = None
+    checkpoint: Checkpoint,
+    owner: User,
+    spec: RunSpec,
+    idempotency_key: str | None = None,
+    project: Project | None = None,
 ) -> Run:
-    """A child run that goes on from a checkpoint's weights and optimiser state, at its step."""
+    """A child run that goes on from a checkpoint's weights and optimiser state, at its step.
+
+    It belongs to the project of its parent unless another one is named.
+    """
     forks.refuse_bad_fork(checkpoint, spec)
     return launch_run(
         owner=owner,
@@ -70,6 +86,7 @@ def restart_from(
         idempotency_key=idempotency_key,
         parent=checkpoint.run,
         parent_checkpoint=checkpoint,
+        project=project or checkpoint.run.project,
     )
 
 
@@ -135,7 +152,8 @@ def archive_run(run: Run, actor: User) -> Run:
     run.save(update_fields=["archived_at"])
     cause = "archived" if run.archived_at else "unarchived"
     RunEvent.objects.create(run=run, kind="edit", actor=actor.get_username(), cause=cause)
-    live.publish("runs", "state", {"run": str(run.pk), "number": run.number, "state": run.state})
+    hint = {"run": str(run.pk), "number": run.number, "state": run.state}
+    live.publish(live.project_topic("runs", run.project_id), "state", hint)
     return run
 
 
@@ -145,7 +163,8 @@ def delete_run(run: Run, actor: User) -> None:
     run = lock_run(run.pk)
     if not run.is_terminal and run.state != RunState.DRAFT:
         raise ControlRefused(f"Run #{run.number} is {run.state}; only finished runs are deleted.")
-    live.publish("runs", "state", {"run": str(run.pk), "number": run.number, "state": "deleted"})
+    hint = {"run": str(run.pk), "number": run.number, "state": "deleted"}
+    live.publish(live.project_topic("runs", run.project_id), "state", hint)
     metrics.delete_run(run.pk)
     rollouts.delete_run(run.pk)
     directory = run.directory
@@ -164,9 +183,33 @@ def _clean_key(key: str) -> str:
     return key
 
 
-def _refuse_bad_spec(spec: RunSpec) -> None:
+def _launch_project(owner: User, project: Project | None) -> Project:
+    """Where the run goes. Raises LaunchRefused at the field `project`."""
+    if project is not None:
+        if may(owner, Right.LAUNCH, project):
+            return project
+        if not may(owner, Right.VIEW, project):
+            _refuse_project("There is no such project.")
+        if project.archived_at is not None:
+            _refuse_project(f"The project {project} is archived; choose another.")
+        _refuse_project(f"You may not launch in {project}. Ask {who_may(Right.LAUNCH, project)}.")
+    found = find_launch_project(owner)
+    if found is None:
+        names = [str(each) for each in launchable_projects(owner)]
+        if not names:
+            _refuse_project(why_no_launch(owner))
+        _refuse_project(f"Choose the project that the run belongs to: {', '.join(names)}.")
+    return found
+
+
+def _refuse_project(message: str) -> NoReturn:
+    """Raise LaunchRefused at the field `project`."""
+    raise LaunchRefused(message, [FieldError("project", message)])
+
+
+def _refuse_bad_spec(spec: RunSpec, project: Project) -> None:
     """Raise LaunchRefused when the spec cannot run here."""
-    if errors := preflight.check(spec):
+    if errors := preflight.check(spec, project):
         first = errors[0]
         raise LaunchRefused(f"{first.path}: {first.message}", errors)
     if problem := disk.problem_with_space(spec):
@@ -175,6 +218,7 @@ def _refuse_bad_spec(spec: RunSpec) -> None:
 
 def _create_run(
     owner: User,
+    project: Project,
     spec: RunSpec,
     preset: str,
     key: str,
@@ -188,6 +232,7 @@ def _create_run(
         number=RunCounter.take_next(),
         name=spec.name,
         owner=owner,
+        project=project,
         spec=spec.model_dump(mode="json"),
         spec_version=spec.spec_version,
         preset=preset,

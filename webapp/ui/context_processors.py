@@ -1,10 +1,15 @@
-"""What every page's frame needs. Called by Django for each rendered template; touches no table."""
+"""What every page's frame needs. Called by Django for each rendered template.
+
+It touches no table itself; `standing` asks for the person's projects when a template first does.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest
+
+from webapp.ui.projects import standing_of
 
 THEME_COOKIE = "temper_theme"
 THEMES = frozenset({"light", "dark"})
@@ -36,6 +41,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     theme = request.COOKIES.get(THEME_COOKIE, "")
     return {
         "navigation": NAVIGATION,
+        "standing": standing_of(request),
         "nav_current": current_entry(request),
         "theme": theme if theme in THEMES else "",
     }

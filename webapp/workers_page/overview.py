@@ -14,12 +14,13 @@ from django.utils import timezone
 from training_core.contract.tasknames import QUEUE_CPU, QUEUE_TRAIN
 from webapp.accounts.models import User
 from webapp.datasets.models import DatasetImport
-from webapp.runs.models import Run
+from webapp.runs.models import Run, RunQuerySet
 from webapp.runs.status import RunState
 from webapp.workers_page.models import SILENT_AFTER, Worker
 
 FORGOTTEN_AFTER = timedelta(days=1)
 LISTED = 100
+OTHERS = "Has a run of a project that you are not in."
 QUEUE_WORDS = {
     QUEUE_TRAIN: "Runs; each takes one slot until it ends.",
     QUEUE_CPU: "Short work: imports, housekeeping.",
@@ -78,18 +79,32 @@ def read_workers(user: User) -> WorkersView:
         for worker in Worker.objects.filter(seen_at__gte=since).select_related("busy_run")
     ]
     runs = Run.objects.visible_to(user)
-    queued = runs.filter(state=RunState.QUEUED).select_related("owner").order_by("queued_at")
+    workers = _without_others(workers, runs)
+    queue = Run.objects.filter(state=RunState.QUEUED).order_by("queued_at")
+    places = {pk: place for place, pk in enumerate(queue.values_list("pk", flat=True), start=1)}
     imports = DatasetImport.objects.filter(state=DatasetImport.State.QUEUED).count()
-    total = queued.count()
     queues = [
-        _queue_view(QUEUE_TRAIN, workers, busy=runs.live().count(), waiting=total),
+        _queue_view(QUEUE_TRAIN, workers, busy=Run.objects.live().count(), waiting=len(places)),
         _queue_view(QUEUE_CPU, workers, busy=0, waiting=imports),
     ]
+    queued = runs.filter(pk__in=places).select_related("owner").order_by("queued_at")
     waiting = [
-        WaitingView(run, place, _reason(place, queues[0], workers))
-        for place, run in enumerate(queued.defer("spec")[:LISTED], start=1)
+        WaitingView(run, places[run.pk], _reason(places[run.pk], queues[0], workers))
+        for run in queued.defer("spec")[:LISTED]
     ]
-    return WorkersView(workers, queues, waiting, total)
+    return WorkersView(workers, queues, waiting, queued.count())
+
+
+def _without_others(workers: Sequence[WorkerView], runs: RunQuerySet) -> list[WorkerView]:
+    """The workers; runs of projects that one may not see are not named."""
+    busy = [view.run.pk for view in workers if view.run is not None]
+    seen = set(runs.filter(pk__in=busy).values_list("pk", flat=True))
+    return [
+        view
+        if view.run is None or view.run.pk in seen
+        else view._replace(run=None, words=f"{view.words} {OTHERS}".strip())
+        for view in workers
+    ]
 
 
 def _worker_view(worker: Worker) -> WorkerView:

@@ -32,8 +32,10 @@ def import_page(request: HttpRequest, import_id: UUID) -> HttpResponse:
         return render(request, "datasets/mapping.html", {"form": MappingForm.opening(job)})
     job = get_own_import(user, import_id)
     form = MappingForm.from_post(job, request.POST.dict())
-    if "name" not in form.errors and not may_replace(user, form.name):
-        form.errors["name"] = "Somebody else owns a dataset of that name; choose another."
+    if "name" not in form.errors and not may_replace(user, form.name, job.project):
+        form.errors["name"] = (
+            f"Somebody else owns a dataset of that name in {job.project}; choose another."
+        )
     if request.POST.get("action") == "preview":
         return render(request, "datasets/mapping.html", {"form": form})
     if not form.is_valid:

@@ -11,6 +11,9 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from webapp.accounts.models import Project
+from webapp.accounts.roles import Right
+from webapp.datasets.access import find_upload_project, refuse_without_upload
 from webapp.datasets.imports import upload_path
 from webapp.datasets.layout import detect
 from webapp.datasets.models import DatasetImport
@@ -18,6 +21,7 @@ from webapp.datasets.rows import FileError
 from webapp.datasets.services import discard_upload, store_upload
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
+from webapp.ui.projects import current_project, standing_of
 
 MOST_BYTES = 4_000_000_000
 SPARE_BYTES = 500_000_000
@@ -26,19 +30,47 @@ SPARE_BYTES = 500_000_000
 @require_http_methods(["GET", "POST"])
 def upload(request: HttpRequest) -> HttpResponse:
     """GET shows the drop zone; POST takes the file. A script gets JSON, a browser a redirect."""
+    user = signed_in(request)
+    if not standing_of(request).where(Right.ADD_DATASETS):
+        refuse_without_upload(user)
     if request.method == "GET":
-        return render(request, "datasets/upload.html")
+        return _page(request)
+    project = _project(request)
+    if project is None:
+        return _refuse(request, "You may not add datasets to the project that was chosen.")
     file = request.FILES.get("file")
     if file is None:
         return _refuse(request, "Choose a file.")
     if problem := _problem(file.size or 0):
         return _refuse(request, problem)
-    job = store_upload(signed_in(request), file.name or "upload", file.chunks())
+    job = store_upload(user, file.name or "upload", file.chunks(), project)
     if problem := _unreadable(job):
         discard_upload(job)
         return _refuse(request, problem)
     address = reverse("datasets:import", args=[job.pk])
     return JsonResponse({"next": address}) if wants_fragment(request) else redirect(address)
+
+
+def _project(request: HttpRequest) -> Project | None:
+    """The project that the form names, else that one looks at, else that was last uploaded to.
+
+    None for a named one to which the person may not add: never to another audience without a word.
+    """
+    allowed = standing_of(request).where(Right.ADD_DATASETS)
+    if slug := request.POST.get("project"):
+        return next((project for project in allowed if project.slug == slug), None)
+    current = current_project(request)
+    return current if current in allowed else find_upload_project(signed_in(request), allowed)
+
+
+def _page(request: HttpRequest, error: str = "", status: int = 200) -> HttpResponse:
+    """The drop zone, with a choice where there are several projects."""
+    context = {
+        "error": error,
+        "projects": standing_of(request).where(Right.ADD_DATASETS),
+        "project": _project(request),
+    }
+    return render(request, "datasets/upload.html", context, status=status)
 
 
 def _problem(size: int) -> str:
@@ -66,4 +98,4 @@ def _refuse(request: HttpRequest, message: str) -> HttpResponse:
     """Say why, where the file was chosen."""
     if wants_fragment(request):
         return JsonResponse({"error": message}, status=422)
-    return render(request, "datasets/upload.html", {"error": message}, status=422)
+    return _page(request, error=message, status=422)

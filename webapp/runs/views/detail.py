@@ -11,11 +11,13 @@ from django.views.decorators.http import require_safe
 from webapp.runs.access import get_run_for_user
 from webapp.runs.models import Run
 from webapp.runs.overview import eval_cards, read_overview, summary_cards
+from webapp.ui.projects import standing_of
 
 
 def run_context(request: HttpRequest, run: Run, tab: str, **more: Any) -> dict[str, Any]:
     """What every tab's template needs."""
-    return {"run": run, "tab": tab, "overview": read_overview(run, request.user), **more}
+    overview = read_overview(run, request.user, standing_of(request))
+    return {"run": run, "tab": tab, "overview": overview, **more}
 
 
 @require_safe

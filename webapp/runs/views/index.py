@@ -12,12 +12,15 @@ from webapp.runs.listing import RunQuery, read_page
 from webapp.runs.origins import new_key
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
+from webapp.ui.projects import current_project
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """The page; for a script's request only the table."""
-    page = read_page(signed_in(request), RunQuery.from_address(request.GET.dict()))
+    project = current_project(request)
+    asked = {**request.GET.dict(), "project": project.slug if project else ""}
+    page = read_page(signed_in(request), RunQuery.from_address(asked))
     template = "runs/index/table.html" if wants_fragment(request) else "runs/index/page.html"
     context = {"page": page, "presets": PRESETS, "preset_key": new_key()}
     return render(request, template, context)

@@ -1,0 +1,139 @@
+"""What each address answers to whom: the table that `test_every_url.py` walks.
+
+A new view gets its line in `RULES`, under `namespace:name`. The run, dataset and import asked for
+belong to the main project and to somebody else; each person but the outsider has one role in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+PEOPLE = ("anonymous", "outsider", "viewer", "reviewer", "curator", "researcher", "admin")
+SIGN_IN, DONE, SHOWN, REFUSED, HIDDEN, NO_METHOD, UNREADABLE = 302, 302, 200, 403, 404, 405, 422
+UNAUTHORISED, GONE = 401, 410
+
+Answers = dict[str, int]
+
+
+def everybody(status: int, anonymous: int = SIGN_IN, **others: int) -> Answers:
+    """One answer for who is signed in, another for who is not, and exceptions by name."""
+    assert set(others) <= set(PEOPLE)
+    return {**dict.fromkeys(PEOPLE, status), "anonymous": anonymous, **others}
+
+
+def members(status: int = SHOWN, **others: int) -> Answers:
+    """Something of the project: for an outsider it does not exist."""
+    return everybody(status, **{"outsider": HIDDEN, **others})
+
+
+def only(
+    *roles: str, status: int = SHOWN, others: int = REFUSED, outsider: int = HIDDEN
+) -> Answers:
+    """What some roles may do; other members are refused."""
+    return everybody(others, **{"outsider": outsider, **dict.fromkeys(roles, status)})
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What one address answers."""
+
+    get: Answers
+    post: Answers = field(default_factory=lambda: everybody(NO_METHOD))
+    body: dict[str, str] = field(default_factory=dict)
+    """What is posted."""
+    query: str = ""
+    """What is asked for."""
+
+
+ALWAYS = everybody(SHOWN)
+ONES_OWN = everybody(SIGN_IN)
+"""allauth leads on to where something can be done: for these, choosing a password."""
+BY_LINK = everybody(REFUSED)
+"""There is no password to ask again of somebody who came by a link."""
+OPEN = Rule(everybody(SHOWN, anonymous=SHOWN), everybody(SHOWN, anonymous=SHOWN))
+NOWHERE = everybody(HIDDEN)
+READ = Rule(OPEN.get, everybody(NO_METHOD, anonymous=NO_METHOD))
+NO_RESET = (
+    "accounts/password/reset/",
+    "account_reset_password",
+    "account_reset_password_done",
+    "account_reset_password_from_key",
+    "account_reset_password_from_key_done",
+)
+"""Passwords are not reset by mail."""
+NO_KEY = everybody(HIDDEN, anonymous=HIDDEN)
+SENT_ON = everybody(302, anonymous=302)
+SITE_ADMIN = Rule(everybody(SIGN_IN), everybody(SIGN_IN))
+"""Django's admin: for staff alone; roles of a project open nothing of it."""
+A_RUN = Rule(members())
+API = Rule(members(anonymous=UNAUTHORISED), everybody(NO_METHOD, anonymous=UNAUTHORISED))
+CURVES = Rule(API.get, API.post, query="run={run.pk}&key=loss")
+LAUNCHERS = ("researcher", "admin")
+UPLOADERS = ("curator", "researcher", "admin")
+CURATORS = ("curator", "admin")
+LAUNCH_GET = only(*LAUNCHERS, outsider=REFUSED)
+LAUNCH_POST = only(*LAUNCHERS, status=UNREADABLE, outsider=REFUSED)
+IMPORT = only(*CURATORS, others=HIDDEN)
+"""An upload that is no dataset yet: its owner's and the curators'."""
+
+RULES: dict[str, Rule] = {
+    "home": Rule(everybody(302), everybody(302)),
+    "favicon": Rule(SENT_ON, READ.post),
+    "runs:index": Rule(ALWAYS),
+    "runs:launch": Rule(LAUNCH_GET, LAUNCH_POST, body={"mode": "yaml", "yaml": "]"}),
+    "runs:launch_preset": Rule(
+        everybody(NO_METHOD),
+        only(*LAUNCHERS, status=DONE, outsider=REFUSED),
+        body={"preset": "tiny-model"},
+    ),
+    "runs:check": Rule(everybody(NO_METHOD), LAUNCH_GET, body={"mode": "yaml", "yaml": "]"}),
+    "runs:detail": A_RUN,
+    "runs:phase": A_RUN,
+    "runs:evaluations": A_RUN,
+    "runs:row": A_RUN,
+    "runs:rollouts": A_RUN,
+    "runs:config": A_RUN,
+    "runs:config_yaml": A_RUN,
+    "runs:logs": A_RUN,
+    "runs:log_piece": A_RUN,
+    "runs:checkpoints": A_RUN,
+    "runs:control": Rule(only("admin"), only("admin", status=DONE)),
+    "rollouts:index": A_RUN,
+    "metrics:curves": CURVES,
+    "metrics:csv": CURVES,
+    "metrics:json": CURVES,
+    "metrics:keys": API,
+    "metrics:report": A_RUN,
+    "metrics:events": Rule(
+        API.get, everybody(NO_METHOD, anonymous=NO_METHOD), query="topics=run:{run.pk}"
+    ),
+    "metrics:news": Rule(API.get, API.post, query="topics=run:{run.pk}"),
+    "datasets:index": Rule(ALWAYS),
+    "datasets:upload": Rule(
+        only(*UPLOADERS, outsider=REFUSED), only(*UPLOADERS, status=UNREADABLE, outsider=REFUSED)
+    ),
+    "datasets:detail": A_RUN,
+    "datasets:import": Rule(IMPORT, only(*CURATORS, status=UNREADABLE, others=HIDDEN)),
+    "datasets:import_progress": Rule(IMPORT),
+    "datasets:import_errors": Rule(IMPORT),
+    "workers:index": Rule(ALWAYS),
+    "ui:model_progress": Rule(ALWAYS, ALWAYS),
+    "ui:styleguide": Rule(ALWAYS, ALWAYS),
+    "accounts:login_link": Rule(OPEN.get, everybody(GONE, anonymous=GONE)),
+    "account_login": Rule(everybody(302, anonymous=SHOWN), everybody(302, anonymous=SHOWN)),
+    "account_logout": Rule(everybody(SHOWN), everybody(302)),
+    "account_inactive": READ,
+    "account_signup": Rule(everybody(302, anonymous=SHOWN), everybody(302, anonymous=SHOWN)),
+    "account_reauthenticate": Rule(BY_LINK, BY_LINK),
+    "account_request_reauthentication_code": Rule(BY_LINK, BY_LINK),
+    "account_confirm_reauthentication_code": Rule(ONES_OWN, ONES_OWN),
+    "account_email": Rule(ALWAYS, ONES_OWN),
+    "account_email_verification_sent": READ,
+    "account_change_password": Rule(ONES_OWN, ONES_OWN),
+    "account_set_password": Rule(ALWAYS, ALWAYS),
+    "account_confirm_login_code": Rule(SENT_ON, SENT_ON),
+    "account_confirm_email": Rule(NO_KEY, NO_KEY),
+    **dict.fromkeys(NO_RESET, Rule(NOWHERE, NOWHERE)),
+    "admin": SITE_ADMIN,
+}
+"""By the view's name; everything under `admin/` has one rule."""
