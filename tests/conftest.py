@@ -8,7 +8,7 @@ add their own fixtures in their own conftest.py.
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -63,7 +63,7 @@ def engines() -> Iterator[Engines]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def newcomers_join_main() -> None:
+def newcomers_join_main() -> Callable[..., None]:
     """Whoever a test makes is a researcher of the main project, until the test says otherwise."""
     from django.db.models.signals import post_save  # noqa: PLC0415 - Django is set up by now
 
@@ -77,6 +77,19 @@ def newcomers_join_main() -> None:
             Membership.objects.create(project=main, user=instance, role=Role.RESEARCHER)
 
     post_save.connect(join, sender=User, weak=False, dispatch_uid="tests")
+    return join
+
+
+@pytest.fixture
+def newcomers_stay_out(newcomers_join_main: Callable[..., None]) -> Iterator[None]:
+    """Whoever the test makes is in no project, as outside of tests."""
+    from django.db.models.signals import post_save  # noqa: PLC0415 - Django is set up by now
+
+    from webapp.accounts.models import User  # noqa: PLC0415
+
+    post_save.disconnect(sender=User, dispatch_uid="tests")
+    yield
+    post_save.connect(newcomers_join_main, sender=User, weak=False, dispatch_uid="tests")
 
 
 @pytest.fixture(scope="session")

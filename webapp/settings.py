@@ -90,6 +90,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "ninja",
     "webapp.launcher",
+    "webapp.audit",
     "webapp.accounts",
     "webapp.datasets",
     "webapp.runs",
@@ -97,6 +98,7 @@ INSTALLED_APPS = [
     "webapp.rollouts",
     "webapp.evaluation",
     "webapp.workers_page",
+    "webapp.people",
     "webapp.ui",
 ]
 
@@ -114,6 +116,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "webapp.ui.middleware.FragmentsAreNotPages",
+    "webapp.audit.address.remember_address",
 ]
 
 ROOT_URLCONF = "webapp.urls"
@@ -150,6 +153,7 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "webapp.accounts.adapter.ClosedSignupAdapter"
 ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_RATE_LIMITS = {"invitation": "20/m/ip"}
 EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"  # no mail: links go by hand
 
 LANGUAGE_CODE = "en"

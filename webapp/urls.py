@@ -29,6 +29,7 @@ urlpatterns = [
     path("", include("webapp.metrics.urls")),
     path("datasets/", include("webapp.datasets.urls")),
     path("workers/", include("webapp.workers_page.urls")),
+    path("", include("webapp.people.urls")),
     path("ui/", include("webapp.ui.urls")),
     path("admin/", admin.site.urls),
 ]

@@ -14,7 +14,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests.webapp.stories import Story, launch
 from tests.webapp.url_rules import PEOPLE, RULES
-from webapp.accounts.models import Membership, Project, Role, User
+from webapp.accounts.invitations import make_invitation
+from webapp.accounts.models import Invitation, Membership, Project, Role, User
 from webapp.datasets import services as datasets
 from webapp.datasets.models import Dataset, DatasetImport
 from webapp.metrics.views import report
@@ -51,15 +52,19 @@ class House(NamedTuple):
     run: Run
     dataset: Dataset
     job: DatasetImport
+    invitation: Invitation
 
 
 @pytest.fixture
 def house(bob: User) -> House:
-    """A run with a history, a dataset, and an upload that is none yet."""
+    """A run with a history, a dataset, an upload that is none yet, and an invitation."""
     story = Story(launch(bob)).start()
     story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61)
     job = datasets.store_upload(bob, "a.csv", [b"prompt,answer\nq,1\n"])
-    return House(story.run, Dataset.objects.create(name="sums", owner=bob), job)
+    dataset = Dataset.objects.create(name="sums", owner=bob)
+    main = Project.objects.main()
+    invitation, _ = make_invitation(main, Role.VIEWER, days=7, uses=1, actor=bob)
+    return House(story.run, dataset, job, invitation)
 
 
 @pytest.fixture
@@ -135,11 +140,13 @@ def fill(address: Address, house: House) -> str:
     """The address of something that is there."""
     fillings = {
         "<int:number>": house.run.number,
-        "<int:pk>": house.dataset.pk,
+        "<int:pk>": house.invitation.pk if address.name == "people:revoke" else house.dataset.pk,
         "<uuid:run_id>": house.run.pk,
         "<uuid:import_id>": house.job.pk,
         "<str:command>": "stop",
         "<str:token>": "x",
+        "<slug:slug>": "main",
+        "<int:user>": house.run.owner_id,
         "<path:object_id>": "1",
     }
     route = address.route

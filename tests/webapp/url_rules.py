@@ -76,6 +76,9 @@ LAUNCH_POST = only(*LAUNCHERS, status=UNREADABLE, outsider=REFUSED)
 IMPORT = only(*CURATORS, others=HIDDEN)
 """An upload that is no dataset yet: its owner's and the curators'."""
 
+MANAGED = Rule(only("admin"), only("admin", status=UNREADABLE))
+"""A page of the project's admins."""
+
 RULES: dict[str, Rule] = {
     "home": Rule(everybody(302), everybody(302)),
     "favicon": Rule(SENT_ON, READ.post),
@@ -134,6 +137,25 @@ RULES: dict[str, Rule] = {
     "account_confirm_login_code": Rule(SENT_ON, SENT_ON),
     "account_confirm_email": Rule(NO_KEY, NO_KEY),
     **dict.fromkeys(NO_RESET, Rule(NOWHERE, NOWHERE)),
+    "people:index": Rule(everybody(302)),
+    "people:account": Rule(ALWAYS),
+    "people:invitation": Rule(NO_KEY, NO_KEY),
+    "people:projects": Rule(ALWAYS, everybody(REFUSED)),
+    "people:switch": Rule(everybody(NO_METHOD), everybody(302)),
+    "people:settings": MANAGED,
+    "people:archive": Rule(everybody(NO_METHOD), only("admin", status=UNREADABLE)),
+    "people:members": Rule(members(), MANAGED.post),
+    "people:role": Rule(everybody(NO_METHOD), only("admin", status=UNREADABLE)),
+    "people:remove": Rule(only("admin"), only("admin", status=DONE)),
+    "people:invitations": MANAGED,
+    "people:revoke": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
+    "people:audit": Rule(only("admin")),
+    "people:audit_csv": Rule(only("admin")),
+    "people:users": Rule(everybody(REFUSED), everybody(REFUSED)),
+    "people:switch_user": Rule(everybody(NO_METHOD), everybody(REFUSED)),
+    "people:user_link": Rule(everybody(NO_METHOD), everybody(REFUSED)),
+    "people:whole_audit": Rule(everybody(REFUSED)),
+    "people:whole_audit_csv": Rule(everybody(REFUSED)),
     "admin": SITE_ADMIN,
 }
 """By the view's name; everything under `admin/` has one rule."""

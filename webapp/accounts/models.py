@@ -95,3 +95,37 @@ def main_project_pk() -> int:
     """
     found = Project.objects.filter(slug=MAIN).values_list("pk", flat=True).first()
     return found if found is not None else Project.objects.main().pk
+
+
+class Invitation(models.Model):
+    """A link that brings people into a project under a role. Only its hash is stored."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
+    role = models.CharField(max_length=12, choices=Role.choices)
+    made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    uses = models.PositiveIntegerField(default=1)
+    """How many people it is for."""
+    used = models.PositiveIntegerField(default=0)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at",)
+
+    def __str__(self) -> str:
+        return f"invitation to {self.project} as {self.role}"
+
+    @property
+    def problem(self) -> str:
+        """Why it works no more, for whoever holds it; empty while it works."""
+        if self.revoked_at is not None:
+            return "This invitation was revoked."
+        if self.used >= self.uses:
+            return "This invitation has been used up."
+        if self.expires_at <= timezone.now():
+            return "This invitation has expired."
+        if self.project.archived_at is not None:
+            return f"The project {self.project} is archived; nobody joins it any more."
+        return ""

@@ -22,6 +22,7 @@ from django.utils import timezone
 
 from training_core.contract.domains import DatasetRecord
 from webapp.accounts.roles import Right, may
+from webapp.audit.record import record as write_entry
 from webapp.datasets.layout import Layout, detect, read_rows
 from webapp.datasets.mapping import Mapping, make_record
 from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
@@ -167,6 +168,15 @@ def _write(
         version.state = DatasetVersion.State.READY
         version.save()
         job.version, job.dataset = version, version.dataset
+        write_entry(
+            "dataset.version",
+            actor=job.owner,
+            kind="dataset",
+            key=version.dataset.pk,
+            label=str(version),
+            project=job.project,
+            after={"records": count, "held out": held_out, "hash": version.content_hash},
+        )
         _finish(job, State.DONE, "")
 
 

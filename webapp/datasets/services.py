@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -22,6 +23,7 @@ from django.utils import timezone
 from training_core.contract.domains import DatasetRecord
 from training_core.contract.rundir import fsync_directory
 from webapp.accounts.models import Project, User
+from webapp.audit.record import record
 from webapp.datasets import dispatch
 from webapp.datasets.imports import import_file, record_line, reject_import
 from webapp.datasets.mapping import Mapping
@@ -62,13 +64,37 @@ def store_upload(
         aside.rename(folder / name)
     finally:
         aside.unlink(missing_ok=True)
-    return DatasetImport.objects.create(
+    return _open_import(owner, project or Project.objects.main(), name, file_name, size)
+
+
+@transaction.atomic
+def _open_import(
+    owner: User, project: Project, path: str, file_name: str, size: int
+) -> DatasetImport:
+    """The row of an upload, with its entry in the audit log."""
+    job = DatasetImport.objects.create(
         owner=owner,
-        project=project or Project.objects.main(),
-        path=name,
+        project=project,
+        path=path,
         file_name=file_name[-255:],
         size_bytes=size,
         total=2 * size,
+    )
+    _note("dataset.upload", job, owner, after={"file": job.file_name, "bytes": size})
+    return job
+
+
+def _note(action: str, job: DatasetImport, actor: User, after: dict[str, Any]) -> None:
+    """An entry of the audit log about an import."""
+    label = job.name or job.file_name
+    record(
+        action,
+        actor=actor,
+        kind="import",
+        key=job.pk,
+        label=label,
+        project=job.project,
+        after=after,
     )
 
 
@@ -79,8 +105,13 @@ def discard_upload(job: DatasetImport) -> None:
 
 
 @transaction.atomic
-def start_import(job: DatasetImport, name: str, mapping: Mapping, delimiter: str) -> bool:
-    """Queue an import under its mapping; False when it was queued before."""
+def start_import(
+    job: DatasetImport, name: str, mapping: Mapping, delimiter: str, actor: User | None = None
+) -> bool:
+    """Queue an import under its mapping; False when it was queued before.
+
+    Without an actor its owner did it.
+    """
     values = {**mapping._asdict(), "delimiter": delimiter}
     moved = DatasetImport.objects.filter(
         pk=job.pk, state__in=[State.UPLOADED, State.REJECTED]
@@ -98,6 +129,7 @@ def start_import(job: DatasetImport, name: str, mapping: Mapping, delimiter: str
         finished_at=None,
     )
     if moved:
+        _note("dataset.import", job, actor or job.owner, after={"name": name, **values})
         dispatch.send_import(job.pk)
     return bool(moved)
 

@@ -11,7 +11,7 @@ import logging
 import re
 import shutil
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 from uuid import uuid4
 
 from django.conf import settings
@@ -23,6 +23,7 @@ from training_core.contract.field_errors import FieldError
 from training_core.contract.spec import RunSpec
 from webapp.accounts.models import Project, User
 from webapp.accounts.roles import Right, may, who_may
+from webapp.audit.record import record
 from webapp.metrics import live
 from webapp.metrics import services as metrics
 from webapp.rollouts import services as rollouts
@@ -35,6 +36,15 @@ from webapp.runs.refusals import ControlRefused, LaunchRefused
 from webapp.runs.status import Actor, RunState
 
 logger = logging.getLogger(__name__)
+ACTION_OF = {
+    (RunState.QUEUED, "launched"): "run.launch",
+    (RunState.QUEUED, "resumed"): "run.resume",
+    (RunState.STOPPING, ""): "run.stop",
+    (RunState.STOPPED, ""): "run.stop",
+    (RunState.PAUSING, ""): "run.pause",
+    (RunState.PAUSED, ""): "run.pause",
+}
+"""What a person's move (target, cause) is called in the audit log."""
 KEY_FORM = re.compile(r"[0-9a-zA-Z-]{0,64}")
 
 
@@ -152,6 +162,7 @@ def archive_run(run: Run, actor: User) -> Run:
     run.save(update_fields=["archived_at"])
     cause = "archived" if run.archived_at else "unarchived"
     RunEvent.objects.create(run=run, kind="edit", actor=actor.get_username(), cause=cause)
+    _note(run, f"run.{cause.removesuffix('d')}", actor)
     hint = {"run": str(run.pk), "number": run.number, "state": run.state}
     live.publish(live.project_topic("runs", run.project_id), "state", hint)
     return run
@@ -168,6 +179,7 @@ def delete_run(run: Run, actor: User) -> None:
     metrics.delete_run(run.pk)
     rollouts.delete_run(run.pk)
     directory = run.directory
+    _note(run, "run.delete", actor, before={"state": run.state, "step": run.step})
     logger.info("Run #%d (%s) is deleted by %s", run.number, run.pk, actor)
     run.delete()
     transaction.on_commit(lambda: _remove_directory(directory), robust=True)
@@ -270,7 +282,10 @@ def _command(run: Run, command: Command, actor: User) -> ControlRequest:
     waiting = ControlRequest.objects.filter(
         run=run, attempt=run.attempt, command=command, applied_at=None
     ).first()
-    return waiting or _ask(run, command, actor)
+    if waiting is not None:
+        return waiting
+    _note(run, f"run.{command}", actor, after={"step": run.step})
+    return _ask(run, command, actor)
 
 
 def _ask(run: Run, command: Command, actor: User) -> ControlRequest:
@@ -283,6 +298,7 @@ def _ask(run: Run, command: Command, actor: User) -> ControlRequest:
 
 def _move(run: Run, target: RunState, actor: User, cause: str, message: str) -> None:
     """A move that a person makes; it sets the count of idle attempts back."""
+    source = run.state
     move(
         run,
         target,
@@ -291,6 +307,21 @@ def _move(run: Run, target: RunState, actor: User, cause: str, message: str) -> 
         cause=cause,
         message=message,
         columns={"idle_attempts": 0},
+    )
+    if action := ACTION_OF.get((target, cause)) or ACTION_OF.get((target, "")):
+        _note(run, action, actor, before={"state": source}, after={"state": run.state})
+
+
+def _note(run: Run, action: str, actor: User, **changes: dict[str, Any]) -> None:
+    """An entry of the audit log about a run."""
+    record(
+        action,
+        actor=actor,
+        kind="run",
+        key=run.pk,
+        label=f"#{run.number} {run.name}",
+        project=run.project,
+        **changes,
     )
 
 

@@ -40,7 +40,7 @@ def import_page(request: HttpRequest, import_id: UUID) -> HttpResponse:
         return render(request, "datasets/mapping.html", {"form": form})
     if not form.is_valid:
         return render(request, "datasets/mapping.html", {"form": form}, status=422)
-    start_import(job, form.name, form.mapping, form.delimiter)
+    start_import(job, form.name, form.mapping, form.delimiter, user)
     return redirect("datasets:import", import_id=job.pk)
 
 

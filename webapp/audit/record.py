@@ -1,0 +1,44 @@
+"""Add an entry to the audit log. Called by services inside the transaction of the deed itself.
+
+The deed and its entry are kept together or not at all, so the log neither misses a deed nor tells
+of one that failed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webapp.audit.actions import ACTIONS
+from webapp.audit.address import current_address
+from webapp.audit.models import AuditEntry
+
+
+def record(
+    action: str,
+    *,
+    actor: Any,
+    kind: str,
+    key: object,
+    label: str,
+    project: Any = None,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> AuditEntry:
+    """Add one entry. `actor` is a User or None, `project` a Project or None.
+
+    Raises KeyError for an action that `ACTIONS` does not list.
+    """
+    ACTIONS[action]
+    return AuditEntry.objects.create(
+        action=action,
+        actor=actor.get_username() if actor is not None else "",
+        actor_key=actor.pk if actor is not None else None,
+        project_key=project.pk if project is not None else None,
+        project=project.name if project is not None else "",
+        kind=kind,
+        key=str(key)[:64],
+        label=label.replace("\0", "␀")[:200],
+        before=before or {},
+        after=after or {},
+        address=current_address.get(),
+    )

@@ -1,0 +1,33 @@
+"""Putting a project away, once nothing in it waits or runs any more. Called by its settings page.
+
+In an archived project nobody steers runs, so one that runs on could not be stopped.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from webapp.accounts.members import archive_project
+from webapp.accounts.models import Project, User
+from webapp.accounts.refusals import PeopleRefused
+from webapp.runs.models import Run
+from webapp.runs.status import LIVE, RunState
+
+UNDER_WAY = sorted(LIVE | {RunState.QUEUED, RunState.LOST})
+"""States that go on by themselves."""
+NAMED = 5
+
+
+@transaction.atomic
+def archive_or_refuse(project: Project, actor: User) -> None:
+    """Put the project away, or take it out. Raises PeopleRefused while runs of it wait or run."""
+    runs = Run.objects.filter(project=project, state__in=UNDER_WAY).order_by("number")
+    numbers = list(runs.values_list("number", flat=True)[: NAMED + 1])
+    if project.archived_at is None and numbers:
+        names = ", ".join(f"#{number}" for number in numbers[:NAMED])
+        more = " and more" if len(numbers) > NAMED else ""
+        raise PeopleRefused(
+            f"Runs of {project} wait or run: {names}{more}. Stop or pause them first; nobody "
+            "steers runs of an archived project."
+        )
+    archive_project(project, actor)
