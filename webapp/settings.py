@@ -98,6 +98,7 @@ INSTALLED_APPS = [
     "webapp.rollouts",
     "webapp.evaluation",
     "webapp.workers_page",
+    "webapp.comments",
     "webapp.people",
     "webapp.ui",
 ]

@@ -26,6 +26,7 @@ urlpatterns = [
     path("accounts/", include("allauth.account.urls")),
     path("runs/", include("webapp.runs.urls")),
     path("runs/", include("webapp.rollouts.urls")),
+    path("runs/", include("webapp.comments.urls")),
     path("", include("webapp.metrics.urls")),
     path("datasets/", include("webapp.datasets.urls")),
     path("workers/", include("webapp.workers_page.urls")),

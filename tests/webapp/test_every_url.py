@@ -16,6 +16,8 @@ from tests.webapp.stories import Story, launch
 from tests.webapp.url_rules import PEOPLE, RULES
 from webapp.accounts.invitations import make_invitation
 from webapp.accounts.models import Invitation, Membership, Project, Role, User
+from webapp.comments.models import Comment
+from webapp.comments.services import add_comment
 from webapp.datasets import services as datasets
 from webapp.datasets.models import Dataset, DatasetImport
 from webapp.metrics.views import report
@@ -53,18 +55,19 @@ class House(NamedTuple):
     dataset: Dataset
     job: DatasetImport
     invitation: Invitation
+    comment: Comment
 
 
 @pytest.fixture
 def house(bob: User) -> House:
-    """A run with a history, a dataset, an upload that is none yet, and an invitation."""
+    """A run with a history, a dataset, an upload that is none yet, an invitation, a comment."""
     story = Story(launch(bob)).start()
     story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61)
     job = datasets.store_upload(bob, "a.csv", [b"prompt,answer\nq,1\n"])
     dataset = Dataset.objects.create(name="sums", owner=bob)
     main = Project.objects.main()
     invitation, _ = make_invitation(main, Role.VIEWER, days=7, uses=1, actor=bob)
-    return House(story.run, dataset, job, invitation)
+    return House(story.run, dataset, job, invitation, add_comment(story.run, bob, "Look."))
 
 
 @pytest.fixture
@@ -138,9 +141,15 @@ def ask(client: Client, path: str, body: dict[str, str] | None = None) -> int:
 
 def fill(address: Address, house: House) -> str:
     """The address of something that is there."""
+    pks = {
+        "comments": house.comment.pk,
+        "datasets": house.dataset.pk,
+        "people": house.run.owner_id,
+        "people:revoke": house.invitation.pk,
+    }
     fillings = {
         "<int:number>": house.run.number,
-        "<int:pk>": house.invitation.pk if address.name == "people:revoke" else house.dataset.pk,
+        "<int:pk>": pks.get(address.name, pks.get(address.name.partition(":")[0])),
         "<uuid:run_id>": house.run.pk,
         "<uuid:import_id>": house.job.pk,
         "<str:command>": "stop",

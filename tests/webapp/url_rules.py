@@ -71,6 +71,7 @@ CURVES = Rule(API.get, API.post, query="run={run.pk}&key=loss")
 LAUNCHERS = ("researcher", "admin")
 UPLOADERS = ("curator", "researcher", "admin")
 CURATORS = ("curator", "admin")
+COMMENTERS = ("reviewer", "curator", "researcher", "admin")
 LAUNCH_GET = only(*LAUNCHERS, outsider=REFUSED)
 LAUNCH_POST = only(*LAUNCHERS, status=UNREADABLE, outsider=REFUSED)
 IMPORT = only(*CURATORS, others=HIDDEN)
@@ -102,6 +103,9 @@ RULES: dict[str, Rule] = {
     "runs:checkpoints": A_RUN,
     "runs:control": Rule(only("admin"), only("admin", status=DONE)),
     "rollouts:index": A_RUN,
+    "comments:thread": Rule(members(), only(*COMMENTERS, status=UNREADABLE)),
+    "comments:edit": Rule(members(REFUSED), members(REFUSED)),
+    "comments:delete": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
     "metrics:curves": CURVES,
     "metrics:csv": CURVES,
     "metrics:json": CURVES,

@@ -1,4 +1,5 @@
-"""What happened at which step of a run: attempts, stages, checkpoints, evaluations with intervals.
+"""What happened at which step of a run: attempts, stages, checkpoints, comments,
+evaluations with intervals.
 
 Used by the keys endpoint and the report; drawn as markers over the curves.
 """
@@ -25,6 +26,13 @@ def marks_of(run: Run) -> dict[str, Any]:
             {"step": c.step, "best": c.is_best, "removed": c.removed_at is not None}
             for c in run.checkpoints.order_by("step")
         ],
+        "comments": sorted(
+            set(
+                run.comments.filter(deleted_at=None)
+                .exclude(step=None)
+                .values_list("step", flat=True)
+            )
+        ),
         "evaluations": evaluation_intervals(run),
     }
 

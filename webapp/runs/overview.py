@@ -108,6 +108,7 @@ class Overview:
     """Why this person may not steer it, and who can; empty when they may."""
     parent: Run | None
     """The run that it was made from, where this person may see it."""
+    comment_count: int
     phase: PhaseView | None
     stages: list[StageView]
     attempt: Attempt | None
@@ -158,6 +159,7 @@ def read_overview(run: Run, user: Any, standing: Standing) -> Overview:
         may_control=may_control,
         why_not="" if may_control else why_not_control(user, run),
         parent=find_parent(run, user),
+        comment_count=run.comments.filter(deleted_at=None).count(),
         phase=phase_view(run.phase),
         stages=stage_views(spec, run.step),
         attempt=attempts[0] if attempts else None,

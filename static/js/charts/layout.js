@@ -120,6 +120,9 @@ function markers(entries, { marks, theme, range, extent }) {
     ...(marks?.attempts ?? []).map(({ step, attempt }) => {
       return { step, words: `attempt ${attempt}`, colour: theme.warn, dash: "dash" };
     }),
+    ...(marks?.comments ?? []).map((step) => {
+      return { step, words: "comment", colour: theme.muted, dash: "dashdot" };
+    }),
   ]
     .map((mark) => ({ ...mark, x: placeOfStep(line, mark.step) }))
     .filter(({ x }) => x !== null && shown && x >= shown[0] && x <= shown[1])

@@ -18,6 +18,7 @@ listen([`run:${run.run}`], {
   },
   checkpoint: refreshHead,
   notice: refreshHead,
+  comment: showComments,
   metric: showStep,
   evaluation() {
     refreshEvaluations();
@@ -69,6 +70,12 @@ function showStep({ step }) {
     place.textContent = text;
     refreshHead();
   }
+}
+
+function showComments({ count }) {
+  const place = document.querySelector("[data-comment-count]");
+  place.textContent = number.format(count);
+  place.hidden = count === 0;
 }
 
 function announce(state) {
