@@ -45,8 +45,11 @@ def remember_address(get_response: Callable[[HttpRequest], object]) -> Answer:
 
 
 def _address_of(request: HttpRequest) -> str | None:
-    """The peer's address; None where the server speaks through a socket file."""
+    """The peer's address; None where the server speaks through a socket file.
+
+    Without the zone of a link-local one (`fe80::1%eth0`), which the database's type does not take.
+    """
     try:
-        return str(ip_address(request.META.get("REMOTE_ADDR", "")))
+        return str(ip_address(request.META.get("REMOTE_ADDR", "").partition("%")[0]))
     except ValueError:
         return None

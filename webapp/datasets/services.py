@@ -101,7 +101,9 @@ def _note(action: str, job: DatasetImport, actor: User, after: dict[str, Any]) -
 def discard_upload(job: DatasetImport) -> None:
     """Forget an upload that is no file we read."""
     (Path(settings.UPLOADS_DIR) / job.path).unlink(missing_ok=True)
-    job.delete()
+    with transaction.atomic():
+        _note("dataset.discard", job, job.owner, after={"file": job.file_name})
+        job.delete()
 
 
 @transaction.atomic

@@ -73,6 +73,8 @@ def remove(request: HttpRequest, slug: str, user: int) -> HttpResponse:
     except PeopleRefused as refusal:
         return _page(request, project, refusal, status=422)
     messages.success(request, f"{membership.user} is no longer in {project}.")
+    if membership.user == request.user and not membership.user.is_superuser:
+        return redirect("people:projects")  # the page of members is theirs no more
     return redirect("people:members", slug=slug)
 
 
