@@ -105,7 +105,7 @@ RULES: dict[str, Rule] = {
     "rollouts:index": A_RUN,
     "comments:thread": Rule(members(), only(*COMMENTERS, status=UNREADABLE)),
     "comments:edit": Rule(members(REFUSED), members(REFUSED)),
-    "comments:delete": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
+    "comments:delete": Rule(only("admin"), only("admin", status=DONE)),
     "metrics:curves": CURVES,
     "metrics:csv": CURVES,
     "metrics:json": CURVES,
@@ -147,7 +147,9 @@ RULES: dict[str, Rule] = {
     "people:projects": Rule(ALWAYS, everybody(REFUSED)),
     "people:switch": Rule(everybody(NO_METHOD), everybody(302)),
     "people:settings": MANAGED,
-    "people:archive": Rule(everybody(NO_METHOD), only("admin", status=UNREADABLE)),
+    "people:archive": Rule(
+        everybody(NO_METHOD), only("admin", status=UNREADABLE), body={"to": "archive"}
+    ),
     "people:members": Rule(members(), MANAGED.post),
     "people:role": Rule(everybody(NO_METHOD), only("admin", status=UNREADABLE)),
     "people:remove": Rule(only("admin"), only("admin", status=DONE)),

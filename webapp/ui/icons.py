@@ -74,6 +74,7 @@ ICONS: dict[str, str] = {
         '<path d="M8 1.8v2M8 12.2v2M1.8 8h2M12.2 8h2M3.6 3.6L5 5M11 11l1.4 1.4"/>'
         '<path d="M12.4 3.6L11 5M5 11l-1.4 1.4"/>'
     ),
+    "comment": '<path d="M2.4 3h11.2v8H7.4l-3 2.6V11h-2z"/><path d="M5 6h6M5 8.2h4"/>',
     "person": (
         '<circle cx="8" cy="5" r="2.6"/><path d="M2.8 13.6c.4-3 2.4-4.6 5.2-4.6s4.8 1.6 5.2 4.6"/>'
     ),

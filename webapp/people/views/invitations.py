@@ -53,11 +53,14 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     """The page."""
+    found = list(project.invitations.select_related("made_by", "project")[: LISTED + 1])
     context = {
         "project": project,
         "tab": "invitations",
         "may_manage": True,
-        "invitations": project.invitations.select_related("made_by", "project")[:LISTED],
+        "invitations": found[:LISTED],
+        "is_cut": len(found) > LISTED,
+        "listed": LISTED,
         "roles": Role,
         "role_words": ROLE_WORDS,
         "lifetimes": LIFETIMES,

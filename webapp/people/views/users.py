@@ -74,8 +74,16 @@ def _page(
     """The page."""
     memberships = Membership.objects.select_related("project").order_by("project__name")
     users = User.objects.order_by("-is_active", "username")
+    wanted = request.GET.get("q", "").replace("\0", "").strip()[:150]
+    if wanted:
+        users = users.filter(username__icontains=wanted)
+    found = users.prefetch_related(Prefetch("memberships", queryset=memberships))
+    shown = list(found[: LISTED + 1])
     context = {
-        "users": users.prefetch_related(Prefetch("memberships", queryset=memberships))[:LISTED],
+        "users": shown[:LISTED],
+        "is_cut": len(shown) > LISTED,
+        "listed": LISTED,
+        "wanted": wanted,
         "refusal": refusal,
         "given": request.POST.get("username", "") if refusal else "",
         "link": link,
