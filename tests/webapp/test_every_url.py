@@ -66,7 +66,8 @@ def house(bob: User) -> House:
     job = datasets.store_upload(bob, "a.csv", [b"prompt,answer\nq,1\n"])
     dataset = Dataset.objects.create(name="sums", owner=bob)
     main = Project.objects.main()
-    invitation, _ = make_invitation(main, Role.VIEWER, days=7, uses=1, actor=bob)
+    root = User.objects.create_superuser("root")
+    invitation, _ = make_invitation(main, Role.VIEWER, days=7, uses=1, actor=root)
     return House(story.run, dataset, job, invitation, add_comment(story.run, bob, "Look."))
 
 
