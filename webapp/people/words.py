@@ -17,6 +17,10 @@ ROLE_WORDS: dict[str, str] = {
 }
 
 
+USUAL_ROLE = Role.RESEARCHER
+"""What forms offer first."""
+
+
 def read_role(text: str) -> Role:
     """The role that a form names. Raises PeopleRefused."""
     if text not in Role.values:

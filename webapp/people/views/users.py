@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.contrib.auth.password_validation import password_validators_help_texts
 from django.db.models import Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -88,5 +89,6 @@ def _page(
         "given": request.POST.get("username", "") if refusal else "",
         "link": link,
         "linked": linked,
+        "password_rules": " ".join(password_validators_help_texts()),
     }
     return render(request, "people/users.html", context, status=status)
