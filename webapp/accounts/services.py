@@ -11,6 +11,7 @@ import secrets
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
@@ -36,13 +37,14 @@ def create_login_link(user: User, actor: User | None = None) -> str:
     return reverse("accounts:login_link", args=[token])
 
 
+def is_open_login_link(token: str) -> bool:
+    """Whether the link would sign somebody in now. Looking does not use it up."""
+    return _open_links(token).exists()
+
+
 def redeem_login_link(token: str) -> User | None:
     """The link's user, or None when it is unknown, used or too old. Guarded against two clicks."""
-    now = timezone.now()
-    taken = LoginLink.objects.filter(
-        token_hash=_hash(token), used_at=None, expires_at__gt=now, user__is_active=True
-    ).update(used_at=now)
-    if taken != 1:
+    if _open_links(token).update(used_at=timezone.now()) != 1:
         return None
     return LoginLink.objects.select_related("user").get(token_hash=_hash(token)).user
 
@@ -61,9 +63,30 @@ def ensure_owner() -> User:
     admin = {"role": Role.ADMIN}
     _, is_new = Membership.objects.get_or_create(project=main, user=owner, defaults=admin)
     if is_new:
-        about = {"kind": "member", "key": owner.pk, "label": str(owner), "project": main}
-        record("member.add", actor=None, after={"role": str(Role.ADMIN)}, **about)
+        record(
+            "member.add",
+            actor=None,
+            kind="member",
+            key=owner.pk,
+            label=str(owner),
+            project=main,
+            after={"role": str(Role.ADMIN)},
+        )
     return owner
+
+
+def _open_links(token: str) -> QuerySet[LoginLink]:
+    """The link behind a token, when it is neither used nor too old and its user may sign in.
+
+    The conditions are columns of the row itself: through a join the update would become one over a
+    subquery, which PostgreSQL does not ask again after a second click has waited for the row.
+    """
+    return LoginLink.objects.filter(
+        token_hash=_hash(token),
+        used_at=None,
+        expires_at__gt=timezone.now(),
+        user__in=User.objects.filter(is_active=True),
+    )
 
 
 def _hash(token: str) -> str:
