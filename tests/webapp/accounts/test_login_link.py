@@ -73,6 +73,7 @@ def test_two_clicks_at_once_sign_in_once() -> None:
 def is_somebody_waiting() -> bool:
     """Whether another connection to this database waits for a row."""
     with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")  # it is kept for a whole transaction
         cursor.execute(
             "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() "
             "AND wait_event_type = 'Lock'"
