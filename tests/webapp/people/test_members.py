@@ -226,6 +226,19 @@ def test_the_switcher_narrows_the_lists_and_is_remembered(
     assert browser.post("/projects/switch/", {"project": hidden.slug}).status_code == 404
 
 
+@pytest.mark.parametrize("slug", ["\0", "no such", "x" * 300, "../main"])
+def test_nonsense_is_no_project(slug: str, browser: Client) -> None:
+    assert browser.post("/projects/switch/", {"project": slug}).status_code == 404
+
+
+def test_numbers_beyond_every_table(admin: Client, root: Client) -> None:
+    much = 10**25
+    for address in (f"{PEOPLE}{much}/role/", f"{PEOPLE}{much}/remove/"):
+        assert admin.post(address, {"role": "viewer"}).status_code == 404
+    assert admin.post(f"/projects/main/invitations/{much}/revoke/").status_code == 404
+    assert root.post(f"/users/{much}/switch/", {"to": "open"}).status_code == 404
+
+
 @pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "javascript:x"])
 def test_the_switcher_sends_nobody_away(target: str, browser: Client) -> None:
     answer = browser.post("/projects/switch/", {"project": "", "next": target})
