@@ -50,6 +50,7 @@ ONES_OWN = everybody(SIGN_IN)
 """allauth leads on to where something can be done: for these, choosing a password."""
 BY_LINK = everybody(REFUSED)
 """There is no password to ask again of somebody who came by a link."""
+SPENT = everybody(GONE, anonymous=GONE)
 OPEN = Rule(everybody(SHOWN, anonymous=SHOWN), everybody(SHOWN, anonymous=SHOWN))
 NOWHERE = everybody(HIDDEN)
 READ = Rule(OPEN.get, everybody(NO_METHOD, anonymous=NO_METHOD))
@@ -126,7 +127,7 @@ RULES: dict[str, Rule] = {
     "workers:index": Rule(ALWAYS),
     "ui:model_progress": Rule(ALWAYS, ALWAYS),
     "ui:styleguide": Rule(ALWAYS, ALWAYS),
-    "accounts:login_link": Rule(OPEN.get, everybody(GONE, anonymous=GONE)),
+    "accounts:login_link": Rule(SPENT, SPENT),
     "account_login": Rule(everybody(302, anonymous=SHOWN), everybody(302, anonymous=SHOWN)),
     "account_logout": Rule(everybody(SHOWN), everybody(302)),
     "account_inactive": READ,

@@ -32,8 +32,9 @@ def marks_of(run: Run) -> dict[str, Any]:
 
 def _commented_steps(run: Run) -> list[int]:
     """Steps that somebody said something about."""
-    standing = run.comments.filter(deleted_at=None, step__isnull=False)
-    return list(standing.order_by("step").values_list("step", flat=True).distinct())
+    standing = run.comments.filter(deleted_at=None).order_by("step")
+    steps = standing.values_list("step", flat=True).distinct()
+    return [step for step in steps if step is not None]
 
 
 def evaluation_intervals(run: Run) -> dict[str, list[dict[str, Any]]]:

@@ -138,7 +138,7 @@ def resume_run(run: Run, actor: User) -> Run:
         raise ControlRefused(f"Run #{run.number} is {run.state}; it cannot be resumed.{hint}")
     if problem := disk.problem_with_space(run.read_spec(), run.directory):
         raise ControlRefused(problem)
-    if hold_project(run.project_id).archived_at is not None:
+    if hold_project(run.project.pk).archived_at is not None:
         raise ControlRefused(f"The project {run.project} is archived; nothing in it is resumed.")
     _move(run, RunState.QUEUED, actor, "resumed", f"Resumed by {actor}.")
     dispatch_run_on_commit(run.pk)
