@@ -9,18 +9,22 @@ import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404
 
+from training_core.contract.domains import DatasetDomain
 from training_core.contract.presets import PRESETS, Preset, find_preset
 from training_core.contract.spec import RunSpec
 from webapp.accounts.models import Project, User
 from webapp.datasets.access import get_version_for_user
 from webapp.datasets.models import DatasetVersion
+from webapp.datasets.proposals import Proposal, propose
 from webapp.runs.access import get_checkpoint_for_user, get_run_for_user
 from webapp.runs.models import Checkpoint, Run
+from webapp.runs.preflight import can_use_answers
 from webapp.runs.services import launch_run, restart_from
 
 LONGEST_NAME = 120
@@ -57,9 +61,19 @@ class Origin:
             return {**self.parent.spec, "name": next_name(self.parent.name)}
         preset = self.preset or PRESETS[0]
         document = preset.spec.model_dump(mode="json")
-        if self.dataset is not None:
-            return {**document, **_on_dataset(self.dataset, document)}
+        if self.dataset is not None and self.proposal is not None:
+            return {**document, **_on_dataset(self.dataset, document, self.proposal)}
         return document
+
+    @cached_property
+    def proposal(self) -> Proposal | None:
+        """What the dataset's own answers and size say about the run; None without a dataset."""
+        if self.dataset is None:
+            return None
+        spec = PRESETS[0].spec
+        return propose(
+            self.dataset, spec.model_dump(mode="json"), partial(can_use_answers, spec.reward)
+        )
 
     @property
     def project(self) -> Project | None:
@@ -127,19 +141,22 @@ def next_name(name: str) -> str:
     return _name(name, " (2)")
 
 
-def _on_dataset(version: DatasetVersion, document: dict[str, Any]) -> dict[str, Any]:
-    """Name and domains of a run on a dataset, with the document's own system prompt."""
+def _on_dataset(
+    version: DatasetVersion, document: dict[str, Any], proposal: Proposal
+) -> dict[str, Any]:
+    """Name, domain and what is proposed for a run on a dataset."""
     first = document["domains"][0]
     slug = re.sub(r"[^a-z0-9]+", "-", version.dataset.name.lower()).strip("-")[:60]
-    domain = {
-        "type": "dataset",
+    fields = {
         "name": f"dataset/{slug or 'upload'}",
         "dataset_version": str(version.pk),
-        "system_prompt": first["system_prompt"],
+        "system_prompt": proposal.system_prompt,
         "demonstration_template": first["demonstration_template"],
         "held_out_items": min(64, max(2, version.held_out_count)),
     }
-    return {"name": _name(f"Train on {version.dataset.name}", ""), "domains": [domain]}
+    domain = DatasetDomain.model_validate(fields).model_dump(mode="json")
+    name = _name(f"Train on {version.dataset.name}", "")
+    return {"name": name, "domains": [domain], **proposal.changes}
 
 
 def _name(name: str, ending: str) -> str:

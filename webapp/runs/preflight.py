@@ -9,7 +9,7 @@ phase, with a sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from training_core.contract.domains import DatasetDomain, ReasoningGymDomain
 from training_core.contract.field_errors import FieldError
@@ -40,6 +40,19 @@ def check(spec: RunSpec, project: Project | None = None) -> list[FieldError]:
         *_stage_errors(spec),
         *_evaluation_errors(spec),
     ]
+
+
+def answer_faults(reward: RewardSpec, answer: str) -> list[str]:
+    """Why rewards cannot use a right answer that somebody typed; empty when they can."""
+    return [
+        f"The reward {fault.reward!r} cannot use this answer: {fault.explanation}."
+        for fault in gold_faults(reward, [answer])
+    ]
+
+
+def can_use_answers(reward: RewardSpec, answers: Sequence[str]) -> bool:
+    """Whether every reward can use nearly all of these right answers."""
+    return all(20 * fault.bad <= len(answers) for fault in gold_faults(reward, answers))
 
 
 def fill_content_hashes(spec: RunSpec) -> RunSpec:
