@@ -35,5 +35,8 @@ ACTIONS: dict[str, str] = {
     "dataset.upload": "uploaded a file",
     "dataset.import": "started an import",
     "dataset.version": "froze a dataset version",
+    "glass.ask": "asked for a step under glass",
+    "glass.cancel": "cancelled a step under glass",
+    "glass.delete": "deleted a step under glass",
     "comment.delete": "deleted a comment",
 }

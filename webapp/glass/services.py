@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from training_core.contract.glass import GlassSpec
 from webapp.accounts.models import Project, User
+from webapp.audit.record import record
 from webapp.glass.dispatch import send_glass_on_commit
 from webapp.glass.hints import tell
 from webapp.glass.models import GlassStep
@@ -50,6 +51,7 @@ def ask_for_step(
                 spec=spec.model_dump(mode="json"),
                 idempotency_key=key,
             )
+            _note("glass.ask", step, owner)
             tell(step)
             send_glass_on_commit(step.pk)
     except IntegrityError:
@@ -75,18 +77,25 @@ def cancel_step(step: GlassStep, actor: User) -> bool:
         running = GlassStep.objects.filter(pk=step.pk, state=State.RUNNING)
         moved = running.update(cancel_asked=True)
     step.refresh_from_db()
-    tell(step)
+    if moved:
+        _note("glass.cancel", step, actor)
+        tell(step)
     return bool(moved)
 
 
 @transaction.atomic
-def delete_step(step: GlassStep) -> bool:
-    """Delete a step that has ended, with its directory; False for one that has not."""
+def delete_step(step: GlassStep, actor: User | None = None) -> bool:
+    """Delete a step that has ended, with its directory; False for one that has not.
+
+    Without an actor it is the spring-clean, which the audit log does not tell of.
+    """
     ended = GlassStep.objects.select_for_update(of=("self",)).filter(pk=step.pk)
     row = ended.exclude(state__in=[State.WAITING, State.RUNNING]).first()
     if row is None:
         return False
     directory = row.directory.root
+    if actor is not None:
+        _note("glass.delete", row, actor)
     row.delete()
     transaction.on_commit(lambda: _remove(directory), robust=True)
     return True
@@ -96,6 +105,11 @@ def prune_glass() -> int:
     """Delete what has ended long ago; how many there were. A few a round: the reaper is short."""
     old = GlassStep.objects.filter(finished_at__lt=timezone.now() - KEEP)
     return sum(delete_step(step) for step in old.order_by("finished_at")[:PRUNED_AT_ONCE])
+
+
+def _note(action: str, step: GlassStep, actor: User) -> None:
+    """An entry of the audit log, in the transaction of the deed."""
+    record(action, actor=actor, kind="glass", key=step.pk, label=step.title, project=step.project)
 
 
 def _remove(directory: Path) -> None:

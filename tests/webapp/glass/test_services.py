@@ -12,6 +12,7 @@ from tests.webapp.glass.steps import WORKER, ask, claim, finish, make_result, st
 from training_core.contract.glass import GlassEnd, OwnPrompt
 from webapp import lifecycle
 from webapp.accounts.models import Project, User
+from webapp.audit.models import AuditEntry
 from webapp.glass.claims import requeue_silent_glass
 from webapp.glass.models import GlassStep
 from webapp.glass.services import ask_for_step, cancel_step, delete_step, prune_glass
@@ -192,6 +193,25 @@ def test_deleting_takes_the_files_along(
         assert delete_step(step)
     assert list(folder.parent.iterdir()) == []
     assert not GlassStep.objects.exists()
+
+
+def test_deeds_of_people_are_noted_once_and_those_of_the_spring_clean_are_not(
+    step: GlassStep, ada: User, bob: User
+) -> None:
+    cancel_step(step, bob)
+    cancel_step(step, bob)
+    delete_step(step, bob)
+    finish(ask(ada))
+    GlassStep.objects.update(finished_at=timezone.now() - timedelta(days=31))
+    assert prune_glass() == 1
+    entries = AuditEntry.objects.filter(action__startswith="glass.").order_by("pk")
+    assert list(entries.values_list("action", "actor", "label")) == [
+        ("glass.ask", "ada", "tiny"),
+        ("glass.cancel", "bob", "tiny"),
+        ("glass.delete", "bob", "tiny"),
+        ("glass.ask", "ada", "tiny"),
+    ]
+    assert {entry.project_key for entry in entries} == {Project.objects.main().pk}
 
 
 def test_old_steps_are_cleaned_up_and_young_ones_stay(ada: User) -> None:

@@ -27,8 +27,9 @@ def cancel(request: HttpRequest, glass_id: UUID) -> HttpResponse:
 @require_POST
 def delete(request: HttpRequest, glass_id: UUID) -> HttpResponse:
     """Row and files."""
-    step = get_own_glass_step(signed_in(request), glass_id)
-    if not delete_step(step):
+    user = signed_in(request)
+    step = get_own_glass_step(user, glass_id)
+    if not delete_step(step, user):
         messages.error(request, "The step has not ended; cancel it first.")
         return redirect("glass:detail", glass_id=glass_id)
     messages.success(request, "The step was deleted.")
