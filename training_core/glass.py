@@ -29,7 +29,6 @@ from training_core.contract.domains import Message
 from training_core.contract.glass import (
     Clip,
     GlassCompletion,
-    GlassPhase,
     GlassResult,
     GlassSource,
     GlassSpec,
@@ -44,6 +43,7 @@ from training_core.models.packing import TokenSequence
 from training_core.models.policy import Policy
 from training_core.rollouts.collect import PromptRequest, collect_groups, score_groups
 from training_core.rollouts.engine import GenerationSettings
+from training_core.tryout import SamplingOnlooker
 from training_core.types import PolicyBatch, Rollout, RolloutGroup
 
 HALF_CHARACTER = "\N{REPLACEMENT CHARACTER}"
@@ -58,27 +58,13 @@ RAN: tuple[tuple[str, Callable[..., Any]], ...] = (
 """Parts of a step and the functions that they are."""
 
 
-class Onlooker(Protocol):
+class Onlooker(SamplingOnlooker, Protocol):
     """Told how far the step is."""
-
-    seconds: dict[str, float]
-
-    def begin(self, phase: GlassPhase, total: int = 0) -> None:
-        """A phase begins."""
-
-    def update(self, done: int, total: int | None = None) -> None:
-        """So much of it is done."""
 
     def show_prompt(
         self, messages: Sequence[Message], completions: int, decode: Callable[[Sequence[int]], str]
     ) -> None:
         """The prompt, before its completions grow."""
-
-    def grow(self, places: Sequence[tuple[int, int]], tokens: Sequence[int]) -> None:
-        """One token more of each unfinished completion."""
-
-    def finish(self) -> None:
-        """All is done."""
 
 
 @dataclass
@@ -158,7 +144,7 @@ def text_pieces(decode: Callable[[Sequence[int]], str], token_ids: Sequence[int]
 def _collect(bench: Bench, spec: GlassSpec, prompt: PromptRequest) -> list[RolloutGroup]:
     """The group, without scores yet; its completions are shown as they grow."""
     onlooker, size = bench.onlooker, len(prompt.seeds)
-    onlooker.show_prompt(prompt.item.messages, size, _decoder(bench.policy))
+    onlooker.show_prompt(prompt.item.messages, size, bench.policy.raw_text)
     onlooker.begin("sample", size)
     sampling = spec.stage.sampling
     settings = GenerationSettings(sampling.max_new_tokens, sampling.temperature, size)
@@ -214,18 +200,6 @@ def _steps_done(optimiser: torch.optim.Optimizer) -> int:
     """Steps that the moments have seen; 0 for fresh ones."""
     steps = [int(state["step"]) for state in optimiser.state.values() if "step" in state]
     return max(steps, default=0)
-
-
-def _decoder(policy: Policy) -> Callable[[Sequence[int]], str]:
-    """Ids as the text that the policy wrote, special tokens left in."""
-
-    def decode(token_ids: Sequence[int]) -> str:
-        text: str = policy.tokenizer.decode(
-            list(token_ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
-        )
-        return text
-
-    return decode
 
 
 def _result(
@@ -300,7 +274,7 @@ def _completion(
         advantage=rollout.advantage,
         is_counted=rollout.advantage is not None and not (is_masking and rollout.is_truncated),
         token_ids=rollout.completion.token_ids,
-        pieces=tuple(text_pieces(_decoder(policy), rollout.completion.token_ids)),
+        pieces=tuple(text_pieces(policy.raw_text, rollout.completion.token_ids)),
         before=tuple(before_N.tolist()),
         after=tuple(after_N.tolist()),
         next_clip=tuple(sides),

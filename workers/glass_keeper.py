@@ -169,7 +169,7 @@ def judge_glass_exit(code: int, last_words: str, was_out_of_memory: bool) -> Gla
         outcome="failed",
         cause="killed" if code < 0 else "exception",
         message=f"The process ended {how} without saying why.{words}",
-        advice="Take the step again; if it ends like this once more, look at the worker's log.",
+        advice="Ask again; if it ends like this once more, look at the worker's log.",
     )
 
 
@@ -188,6 +188,6 @@ def _too_long(limit_s: float) -> GlassEnd:
     return GlassEnd(
         outcome="failed",
         cause="time_limit",
-        message=f"The step took longer than {limit_s:.0f} s and was ended.",
+        message=f"It took longer than {limit_s:.0f} s and was ended.",
         advice="Ask for fewer or shorter completions, or choose a smaller model.",
     )

@@ -1,5 +1,7 @@
 """The process of a step under glass: `python -m workers.glass_main GLASS_DIR [--run-dir RUN_DIR]`.
 
+A tryout of a base model is another kind of request to the same process.
+
 Started by `workers.glass_keeper`, which holds the other end of its stdin, and killed when it is not
 wanted any more: everything that it changes is in its own memory. Ends with code 0 when the result
 is written and 1 when it failed; either way `end.json` says why.
@@ -21,6 +23,7 @@ from training_core.algorithms.learner import is_out_of_memory
 from training_core.checkpoints import OPTIMISER, load_optimiser, read_checkpoint
 from training_core.contract.glass import DomainPrompt, GlassDir, GlassEnd, GlassSpec
 from training_core.contract.rundir import RunDir
+from training_core.contract.tryout import TryoutSpec
 from training_core.domains.item import PromptItem
 from training_core.domains.sources import open_domain
 from training_core.failures import BadModel, TrainingFailure
@@ -30,6 +33,7 @@ from training_core.models.processor import use_large_pages, use_repeatable_produ
 from training_core.monitors.glass_progress import GlassReporter
 from training_core.rollouts.collect import PromptRequest
 from training_core.rollouts.seeds import stream_seed
+from training_core.tryout import try_base
 from workers.trainer_main import exit_with_supervisor, models_dir
 
 
@@ -51,14 +55,17 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def run_step(directory: GlassDir, run_dir: RunDir) -> GlassEnd:
-    """Open the model, take the step, write the result, say how it ended; nothing is raised."""
+    """Open the model, do what is asked, write the result, say how it ended; nothing is raised."""
     try:
         spec = directory.read_spec()
         reporter = GlassReporter(directory)
         reporter.begin("load")
+        if isinstance(spec, TryoutSpec):
+            policy, plan = open_policy(spec.run.model.ref, spec.resources, models_dir(), None)
+            directory.write_result(try_base(policy, plan, spec, reporter))
+            return GlassEnd(outcome="done", cause="done", message="The base model has tried.")
         bench = open_bench(spec, run_dir, reporter)
-        result = take_glass_step(bench, spec, prompt_request(spec, run_dir))
-        directory.write_result(result)
+        directory.write_result(take_glass_step(bench, spec, prompt_request(spec, run_dir)))
     except TrainingFailure as failure:
         print(failure.message, failure.advice, flush=True)
         return GlassEnd(
@@ -112,7 +119,7 @@ def explain(error: Exception) -> GlassEnd:
             outcome="failed",
             cause="disk_full",
             message=f"The disk is full: {error}",
-            advice="Free disk space, then take the step again.",
+            advice="Free disk space, then ask again.",
         )
     return GlassEnd(
         outcome="failed",

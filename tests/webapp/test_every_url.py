@@ -21,7 +21,7 @@ from webapp.accounts.models import Invitation, Membership, Project, Role, User
 from webapp.comments.models import Comment
 from webapp.comments.services import add_comment
 from webapp.datasets import services as datasets
-from webapp.datasets.models import Dataset, DatasetImport
+from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
 from webapp.glass import dispatch as glass_dispatch
 from webapp.glass.models import GlassStep
 from webapp.metrics.views import report
@@ -71,6 +71,7 @@ def house(bob: User, monkeypatch: pytest.MonkeyPatch) -> House:
     story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61)
     job = datasets.store_upload(bob, "a.csv", [b"prompt,answer\nq,1\n"])
     dataset = Dataset.objects.create(name="sums", owner=bob)
+    dataset.versions.create(number=1, state=DatasetVersion.State.READY)
     main = Project.objects.main()
     invitation, _ = make_invitation(main, Role.VIEWER, days=7, uses=1, actor=bob)
     comment = add_comment(story.run, bob, "Look.")
@@ -159,6 +160,7 @@ def fill(address: Address, house: House) -> str:
         "<int:pk>": pks.get(address.name, pks.get(address.name.partition(":")[0])),
         "<uuid:run_id>": house.run.pk,
         "<uuid:import_id>": house.job.pk,
+        "<uuid:version_id>": house.dataset.versions.get().pk,
         "<uuid:glass_id>": house.glass.pk,
         "<int:place>": 0,
         "<str:command>": "stop",

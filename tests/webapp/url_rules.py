@@ -120,6 +120,9 @@ RULES: dict[str, Rule] = {
         only(*UPLOADERS, outsider=REFUSED), only(*UPLOADERS, status=UNREADABLE, outsider=REFUSED)
     ),
     "datasets:detail": A_RUN,
+    "datasets:check": Rule(
+        members(), only(*LAUNCHERS, status=UNREADABLE), body={"action": "launch"}
+    ),
     "datasets:import": Rule(IMPORT, only(*CURATORS, status=UNREADABLE, others=HIDDEN)),
     "datasets:import_progress": Rule(IMPORT),
     "datasets:import_errors": Rule(IMPORT),

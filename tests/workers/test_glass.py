@@ -12,9 +12,11 @@ import psutil
 import pytest
 
 from tests.webapp.glass.steps import WORKER, ask, step_of
+from tests.webapp.glass.tryouts import ask_tryout, version_of
 from tests.workers.conftest import StartCelery, wait_for
 from webapp import lifecycle
 from webapp.accounts.models import User
+from webapp.datasets import dispatch as dataset_dispatch
 from webapp.glass import dispatch
 from webapp.glass.models import GlassStep
 from webapp.glass.services import cancel_step
@@ -69,6 +71,23 @@ def test_the_real_process_takes_the_step(step: GlassStep) -> None:
     assert result.domain == "numbers/copy"
     assert row.summary["is_dead"] == result.is_dead
     assert "done" in row.directory.console_file.read_text()
+
+
+def test_the_real_process_has_the_base_model_try(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (dispatch, dataset_dispatch):
+        monkeypatch.setattr(module, "send_task", lambda *_: True)
+    version = version_of(alice, [str(n) for n in range(30)], prompt="say {answer}")
+    tryout = ask_tryout(alice, version)
+    keeper(tryout, GLASS_COMMAND).run()
+    row = step_of(tryout.pk)
+    assert (row.state, row.cause) == ("done", "done"), row.message
+    result = row.directory.read_tryout()
+    assert (len(result.rows), len(result.tries)) == (8, 32)
+    assert result.rows[0].prompt.startswith("<|bos|><|user|>say ")
+    assert result.architecture == "LlamaForCausalLM"
+    assert row.summary == {"pass_at_1": 0.0, "rows": 8}, "fresh weights know nothing"
 
 
 def test_a_process_that_fails_says_why(step: GlassStep) -> None:

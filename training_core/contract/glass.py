@@ -2,7 +2,7 @@
 
     spec.json      GlassSpec: the model, the prompt, the rewards, the settings of the step
     live.json      GlassProgress while it works: the phase, and the completions as they grow
-    result.json    GlassResult, whole or not there
+    result.json    GlassResult, whole or not there; for a tryout a TryoutResult
     end.json       GlassEnd: how it ended, in words
     console.log    what the process printed
 
@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Discriminator, Field, Tag, TypeAdapter, ValidationError
 
 from training_core.contract.domains import DomainSpec, Message
 from training_core.contract.rewards import RewardSpec
@@ -25,6 +25,7 @@ from training_core.contract.rundir import write_atomic
 from training_core.contract.spec import ModelSpec, ResourceSpec
 from training_core.contract.stages import RlStage
 from training_core.contract.strict import StrictModel, WireModel
+from training_core.contract.tryout import TryoutResult, TryoutSpec
 
 MOST_COMPLETIONS = 32
 """Largest group that people can still look at."""
@@ -62,6 +63,8 @@ class OwnPrompt(StrictModel):
 class GlassSpec(StrictModel):
     """One group and one gradient step."""
 
+    kind: Literal["step"] = "step"
+    """Told apart from a tryout."""
     spec_version: Literal[1] = 1
     """Version of this document's form."""
     model: ModelSpec
@@ -82,6 +85,20 @@ class GlassSpec(StrictModel):
     """Seed of the completions."""
 
 
+def _kind_of(value: Any) -> str:
+    """Which request a document is; one without a kind is a step."""
+    kind = value.get("kind", "step") if isinstance(value, dict) else getattr(value, "kind", "step")
+    return str(kind)
+
+
+GlassRequest = Annotated[
+    Annotated[GlassSpec, Tag("step")] | Annotated[TryoutSpec, Tag("tryout")],
+    Discriminator(_kind_of),
+]
+REQUEST: TypeAdapter[GlassSpec | TryoutSpec] = TypeAdapter(GlassRequest)
+"""Reads either request."""
+
+
 class GlassProgress(WireModel):
     """How far the step is."""
 
@@ -92,9 +109,9 @@ class GlassProgress(WireModel):
     total: int
     """Items to do; 0 when unknown."""
     messages: tuple[Message, ...] = ()
-    """The prompt, once it is known."""
+    """The prompt, once it is known; empty in a tryout, whose rows the spec holds."""
     texts: tuple[str, ...] = ()
-    """The completions so far, special tokens left in."""
+    """The completions so far, special tokens left in; in a tryout row after row."""
 
 
 class GlassCompletion(WireModel):
@@ -214,7 +231,7 @@ class GlassEnd(WireModel):
 
 
 class GlassDir:
-    """Typed access to the directory of one step."""
+    """Typed access to the directory of one step or one tryout."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
@@ -229,16 +246,16 @@ class GlassDir:
         """The result."""
         return self.root / "result.json"
 
-    def begin(self, spec: GlassSpec) -> None:
+    def begin(self, spec: GlassSpec | TryoutSpec) -> None:
         """Write the spec and forget what an earlier try has left. Raises OSError."""
         self.root.mkdir(parents=True, exist_ok=True)
         for name in ("live.json", "result.json", "end.json"):
             (self.root / name).unlink(missing_ok=True)
         write_atomic(self.root / "spec.json", spec.model_dump_json(indent=2).encode())
 
-    def read_spec(self) -> GlassSpec:
+    def read_spec(self) -> GlassSpec | TryoutSpec:
         """The spec. Raises pydantic.ValidationError or OSError."""
-        return GlassSpec.model_validate_json((self.root / "spec.json").read_bytes())
+        return REQUEST.validate_json((self.root / "spec.json").read_bytes())
 
     def write_progress(self, progress: GlassProgress) -> None:
         """Replace the progress. Not forced to disk: it is worth nothing after a crash."""
@@ -253,13 +270,17 @@ class GlassDir:
         except (OSError, ValidationError):
             return None
 
-    def write_result(self, result: GlassResult) -> None:
+    def write_result(self, result: GlassResult | TryoutResult) -> None:
         """Write the result whole. Raises OSError."""
         write_atomic(self.result_file, result.model_dump_json().encode())
 
     def read_result(self) -> GlassResult:
-        """The result. Raises pydantic.ValidationError or OSError."""
+        """The result of a step. Raises pydantic.ValidationError or OSError."""
         return GlassResult.model_validate_json(self.result_file.read_bytes())
+
+    def read_tryout(self) -> TryoutResult:
+        """The result of a tryout. Raises pydantic.ValidationError or OSError."""
+        return TryoutResult.model_validate_json(self.result_file.read_bytes())
 
     def write_end(self, end: GlassEnd) -> None:
         """Say how it ended. Raises OSError."""

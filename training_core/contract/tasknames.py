@@ -5,7 +5,7 @@ each other. A task's name, its function and its constant are the same word.
 from __future__ import annotations
 
 QUEUE_TRAIN = "train"
-"""Runs and steps under glass; one at a time for each GPU slot."""
+"""Runs, steps under glass and tryouts; one at a time for each GPU slot."""
 QUEUE_CPU = "cpu"
 """Short work without a device: imports, statistics, housekeeping."""
 

@@ -1,7 +1,8 @@
 """How far a step under glass is, for the page that shows it: phases, and completions as they grow.
 
-Made by `workers.glass_main`, told by `training_core.glass`. At most four files a second are
-written; a phase that begins is always told. A disk that is full costs the view, not the step.
+Made by `workers.glass_main`, told by `training_core.glass` and `training_core.tryout`. At most four
+files a second are written; a phase that begins is always told. A disk that is full costs the view,
+not the step.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class GlassReporter:
         self._done = self._total = 0
         self._messages: tuple[Message, ...] = ()
         self._tokens: list[list[int]] = []
+        self._each = 1
         self._decode: Decode | None = None
         self._told = self._began = time.monotonic()
         self.seconds: dict[str, float] = {}
@@ -52,14 +54,20 @@ class GlassReporter:
     def show_prompt(self, messages: Sequence[Message], completions: int, decode: Decode) -> None:
         """The prompt is known, and how many completions will grow."""
         with self._lock:
-            self._messages, self._decode = tuple(messages), decode
-            self._tokens = [[] for _ in range(completions)]
+            self._messages = tuple(messages)
+        self.expect(1, completions, decode)
+
+    def expect(self, prompts: int, completions: int, decode: Decode) -> None:
+        """So many completions of each of so many prompts will grow."""
+        with self._lock:
+            self._decode, self._each = decode, completions
+            self._tokens = [[] for _ in range(prompts * completions)]
 
     def grow(self, places: Sequence[tuple[int, int]], tokens: Sequence[int]) -> None:
         """Each unfinished completion has got a token."""
         with self._lock:
-            for (_, completion), token in zip(places, tokens, strict=True):
-                self._tokens[completion].append(token)
+            for (prompt, completion), token in zip(places, tokens, strict=True):
+                self._tokens[prompt * self._each + completion].append(token)
             self._tell_in_time()
 
     def finish(self) -> None:

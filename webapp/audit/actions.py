@@ -38,5 +38,8 @@ ACTIONS: dict[str, str] = {
     "glass.ask": "asked for a step under glass",
     "glass.cancel": "cancelled a step under glass",
     "glass.delete": "deleted a step under glass",
+    "tryout.ask": "had a base model try a dataset",
+    "tryout.cancel": "cancelled a tryout",
+    "tryout.delete": "deleted a tryout",
     "comment.delete": "deleted a comment",
 }

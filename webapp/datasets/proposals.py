@@ -1,9 +1,9 @@
 """What a run on a dataset should look like, told by the dataset itself: proposals with reasons.
 
-Called by `webapp.runs.origins` when a run is to be launched on a dataset version. Every proposal is
-a value in the launch form, where it can be changed; the reasons stand beside the form. The answers
-decide how they are rewarded: numbers are compared as numbers, words as words. The number of prompts
-decides how long the run is, so that a small dataset is not gone through dozens of times.
+Called by `webapp.runs.origins` when a run is to be launched on a dataset version, and by the check
+page. Every proposal is a value in a form, where it can be changed; the reasons stand beside it. The
+answers decide how they are rewarded: numbers are compared as numbers, words as words. The number of
+prompts decides how long the run is, so that a small dataset is not gone through dozens of times.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from training_core.contract.domains import DatasetRecord
+from training_core.contract.presets import TEACH_SMOLLM2_TO_ADD, TINY_COPY, Preset
 from training_core.contract.rewards import (
+    CorrectnessReward,
     FormatReward,
     MatchReward,
     RewardSpec,
     WeightedSumReward,
     WeightedTerm,
 )
+from training_core.contract.spec import TINY_MODEL
 from webapp.datasets.models import DatasetVersion
-from webapp.datasets.services import sample_answers
+from webapp.datasets.services import sample_answers, sample_records
 
 LOOKED_AT = 200
 """Answers that are looked at."""
@@ -35,6 +39,10 @@ LONG_ANSWER_CHARS = 80
 CHARS_A_TOKEN = 3
 TAG_TOKENS = 12
 """Tokens of the answer's tags and the end of the turn."""
+TAG_BYTES = len("<answer></answer>") + 1
+"""The same for a model that reads bytes."""
+COPIED_BYTES = 64
+"""Longest prompt from which the tiny model is thought to learn to copy."""
 MOST_EPOCHS = 3
 """Times that a stage goes through all training prompts at most."""
 
@@ -49,32 +57,65 @@ class Proposal(NamedTuple):
     """Top-level keys of the document to new values."""
     system_prompt: str
     """For the dataset's domain."""
-    reasons: list[str]
-    """One sentence for each."""
+    reasons: dict[str, str]
+    """What it is about (`reward`, `format`, `length`) to a sentence."""
 
 
 def propose(version: DatasetVersion, document: dict[str, Any], can_use: CanUse) -> Proposal:
     """What should differ from the document for this dataset."""
     answers = sample_answers(version, LOOKED_AT)
     changes: dict[str, Any] = {}
-    reasons: list[str] = []
+    reasons: dict[str, str] = {}
+    prompt = str(document["domains"][0].get("system_prompt", ""))
     if can_use(answers):
-        reasons.append("Reward: correctness, since the answers are numbers.")
-        prompt = str(document["domains"][0].get("system_prompt", ""))
+        reasons["reward"] = "Reward: correctness, since the answers are numbers."
     else:
-        prompt, why = _word_prompt(answers)
-        reasons.append(why)
-        changes["reward"] = _word_reward()
-        changes["evaluation"] = {**document["evaluation"], "success_reward": "match"}
-    reasons.append(
-        "Format: the answer in <answer></answer>, so that it is told from the words around it; the "
-        "system prompt asks for it, and 0.3 of the reward is for it."
+        words, reasons["reward"] = _word_prompt(answers)
+        prompt = words if prompt else ""
+        changes |= word_changes(document)
+    reasons["format"] = (
+        "Format: the answer in <answer></answer>, so that it is told from the words around it; "
+        "0.3 of the reward is for it"
     )
-    stages, why = _stages(version, document["stages"], _answer_tokens(answers))
-    reasons.append(why)
+    reasons["format"] += ", and the system prompt asks for it." if prompt else "."
+    tokens = _answer_tokens(answers, reads_bytes=document["model"]["ref"] == TINY_MODEL)
+    stages, reasons["length"] = _stages(version, document["stages"], tokens)
     changes["stages"] = stages
-    changes["evaluation"] = _evaluation(changes.get("evaluation", document["evaluation"]), stages)
+    changes["evaluation"] = long_enough(changes.get("evaluation", document["evaluation"]), stages)
     return Proposal(changes, prompt, reasons)
+
+
+def propose_preset(version: DatasetVersion) -> tuple[Preset, str]:
+    """Which preset to start from, and why: the tiny model only for what it can learn."""
+    records = sample_records(version, LOOKED_AT)
+    if records and all(map(_is_copying, records)):
+        return TINY_COPY, (
+            "Each answer stands in its prompt: a model of a million parameters learns to copy it "
+            "in a minute."
+        )
+    return TEACH_SMOLLM2_TO_ADD, (
+        "Not every answer can be copied from a short prompt: that takes a model that knows "
+        "language, such as SmolLM2 with 135 million parameters."
+    )
+
+
+def word_changes(document: dict[str, Any]) -> dict[str, Any]:
+    """What makes a document compare words."""
+    evaluation = {**document["evaluation"], "success_reward": "match"}
+    return {"reward": _tagged_reward(MatchReward()), "evaluation": evaluation}
+
+
+def number_changes(document: dict[str, Any]) -> dict[str, Any]:
+    """What makes a document compare numbers."""
+    evaluation = {**document["evaluation"], "success_reward": "correctness"}
+    return {"reward": _tagged_reward(CorrectnessReward()), "evaluation": evaluation}
+
+
+def _is_copying(record: DatasetRecord) -> bool:
+    """Whether the tiny model can answer: it reads bytes, and has never seen a word."""
+    (first, *others) = record.messages
+    text = first.content
+    return not others and len(text.encode()) <= COPIED_BYTES and record.answer.strip() in text
 
 
 def find_choices(answers: Sequence[str]) -> list[str]:
@@ -107,20 +148,20 @@ def _word_prompt(answers: Sequence[str]) -> tuple[str, str]:
     )
 
 
-def _word_reward() -> dict[str, Any]:
-    """0.7 for the right words, 0.3 for the format."""
-    terms = (
-        WeightedTerm(weight=0.7, node=MatchReward()),
-        WeightedTerm(weight=0.3, node=FormatReward()),
-    )
+def _tagged_reward(leaf: CorrectnessReward | MatchReward) -> dict[str, Any]:
+    """0.7 for the right answer, 0.3 for the format."""
+    terms = (WeightedTerm(weight=0.7, node=leaf), WeightedTerm(weight=0.3, node=FormatReward()))
     spec = RewardSpec(root=WeightedSumReward(terms=terms))
     return spec.model_dump(mode="json")
 
 
-def _answer_tokens(answers: Sequence[str]) -> int:
+def _answer_tokens(answers: Sequence[str], *, reads_bytes: bool) -> int:
     """Room for the longest answers with their tags: a power of two from 16 to 256."""
-    longest = max((len(answer) for answer in answers), default=0)
-    wanted = longest / CHARS_A_TOKEN + TAG_TOKENS
+    if reads_bytes:
+        wanted = max((len(answer.encode()) for answer in answers), default=0) + TAG_BYTES
+    else:
+        longest = max((len(answer) for answer in answers), default=0)
+        wanted = math.ceil(longest / CHARS_A_TOKEN) + TAG_TOKENS
     return int(min(256, max(16, 2 ** math.ceil(math.log2(wanted)))))
 
 
@@ -143,8 +184,8 @@ def _stages(
     )
 
 
-def _evaluation(evaluation: dict[str, Any], stages: list[dict[str, Any]]) -> dict[str, Any]:
-    """As long as the stages allow."""
+def long_enough(evaluation: dict[str, Any], stages: list[dict[str, Any]]) -> dict[str, Any]:
+    """An evaluation whose completions may be as long as the stages allow."""
     longest = [s["sampling"]["max_new_tokens"] for s in stages if "sampling" in s]
     return {**evaluation, "max_new_tokens": max([evaluation["max_new_tokens"], *longest])}
 

@@ -14,13 +14,15 @@ from django.http import Http404
 
 from webapp.accounts.models import Project, User
 from webapp.accounts.roles import Right, may, who_may
+from webapp.datasets.models import DatasetVersion
 from webapp.glass.models import GlassQuerySet, GlassStep
 from webapp.runs.access import find_launch_project, launchable_projects
 
 
 def glass_steps_for(user: User | AnonymousUser) -> GlassQuerySet:
-    """Steps that the user may see, the newest first."""
-    return GlassStep.objects.visible_to(user).select_related("owner", "project", "run")
+    """Steps and tryouts that the user may see, the newest first."""
+    seen = GlassStep.objects.visible_to(user)
+    return seen.select_related("owner", "project", "run", "version")
 
 
 def get_glass_step_for_user(user: User | AnonymousUser, pk: UUID) -> GlassStep:
@@ -31,12 +33,25 @@ def get_glass_step_for_user(user: User | AnonymousUser, pk: UUID) -> GlassStep:
     return step
 
 
+def get_tryout_for_user(user: User | AnonymousUser, version: DatasetVersion, key: str) -> GlassStep:
+    """A tryout of that version, by its id. Raises Http404 when the user may see none such."""
+    try:
+        pk = UUID(key)
+    except ValueError:
+        raise Http404("There is no such tryout.") from None
+    found = glass_steps_for(user).tryouts_of(version).filter(pk=pk).first()
+    if found is None:
+        raise Http404("There is no such tryout.")
+    return found
+
+
 def get_own_glass_step(user: User | AnonymousUser, pk: UUID) -> GlassStep:
     """The same, to end or delete it. Raises PermissionDenied, with who can."""
     step = get_glass_step_for_user(user, pk)
     if not can_end(user, step):
         admins = who_may(Right.STEER_ANY, step.project)
-        raise PermissionDenied(f"{step.owner} asked for this step; only they or {admins} end it.")
+        what = "tryout" if step.is_tryout else "step"
+        raise PermissionDenied(f"{step.owner} asked for this {what}; only they or {admins} end it.")
     return step
 
 

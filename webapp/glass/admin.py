@@ -12,7 +12,7 @@ from webapp.runs.admin import ReadOnlyAdmin
 class GlassStepAdmin(ReadOnlyAdmin):
     """Who asked for what, and how it ended."""
 
-    list_display = ("title", "state", "cause", "owner", "project", "worker", "created_at")
+    list_display = ("title", "kind", "state", "cause", "owner", "project", "worker", "created_at")
     list_select_related = ("owner", "project")
-    list_filter = ("state",)
+    list_filter = ("kind", "state")
     search_fields = ("title", "owner__username")

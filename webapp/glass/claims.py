@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from training_core.contract.glass import GlassDir, GlassEnd, GlassResult, GlassSpec
 from training_core.contract.strict import WireModel
+from training_core.contract.tryout import TryoutResult, TryoutSpec
 from webapp.glass.dispatch import send_glass
 from webapp.glass.hints import tell
 from webapp.glass.models import GlassQuerySet, GlassStep
@@ -30,7 +31,7 @@ logger = logging.getLogger(__name__)
 SILENT_AFTER = timedelta(seconds=30)
 """A worker tends its step twice a second."""
 MOST_ATTEMPTS = 2
-KILLED = "The worker that took the step was lost twice."
+KILLED = "The worker that had it was lost twice."
 State = GlassStep.State
 
 
@@ -47,13 +48,22 @@ class GlassSummary(WireModel):
     """Distance to the policy before, in nats a token."""
 
 
+class TryoutSummary(WireModel):
+    """What the list of tryouts says of one that is done."""
+
+    pass_at_1: float
+    """Share of tries that passed, over rows."""
+    rows: int
+    """Rows that were tried."""
+
+
 @dataclass(frozen=True)
 class GlassClaim:
-    """The right to take one step."""
+    """The right to take one step, or to have a base model try."""
 
     glass_id: UUID
     attempt: int
-    spec: GlassSpec
+    spec: GlassSpec | TryoutSpec
     directory: GlassDir
     run_dir: Path | None
     """Directory of the checkpoint's run."""
@@ -75,14 +85,14 @@ def claim_glass(glass_id: UUID, worker: str) -> GlassClaim | None:
         step.save(update_fields=["state", "worker", "attempts", "started_at", "seen_at"])
         tell(step)
     try:
-        spec = step.read_spec()
+        spec = step.read_request()
     except ValidationError as error:
-        _refuse(step, "bad_spec", f"The stored step cannot be read: {error}")
+        _refuse(step, "bad_spec", f"What was asked for cannot be read: {error}")
         return None
     if step.attempts > MOST_ATTEMPTS:
         _refuse(step, "worker_lost", KILLED)
         return None
-    if spec.checkpoint and step.run is None:
+    if isinstance(spec, GlassSpec) and spec.checkpoint and step.run is None:
         _refuse(step, "run_deleted", "The run of the checkpoint has been deleted.")
         return None
     return GlassClaim(
@@ -107,14 +117,14 @@ def finish_glass(claim: GlassClaim, end: GlassEnd) -> bool:
     values: dict[str, Any] = {}
     if end.outcome == "done":
         try:
-            values = json.loads(_summary(claim.directory.read_result()).model_dump_json())
+            values = json.loads(_summary(claim).model_dump_json())
         except (OSError, ValidationError) as error:
             logger.warning("Result of %s cannot be read: %s", claim.glass_id, error)
             end = GlassEnd(
                 outcome="failed",
                 cause="bad_result",
                 message="The process said that it was done, but its result cannot be read.",
-                advice="The disk may be full. Take the step again.",
+                advice="The disk may be full. Ask again.",
             )
     state = State.DONE if end.outcome == "done" else State.FAILED
     return _close(claim, state, end.cause, end.message, end.advice, values)
@@ -122,7 +132,7 @@ def finish_glass(claim: GlassClaim, end: GlassEnd) -> bool:
 
 def cancel_claimed_glass(claim: GlassClaim) -> bool:
     """The process was killed because somebody did not want it any more."""
-    return _close(claim, State.CANCELLED, "user", "Cancelled while it was being taken.", "", {})
+    return _close(claim, State.CANCELLED, "user", "Cancelled while a worker had it.", "", {})
 
 
 @transaction.atomic
@@ -199,18 +209,26 @@ def _close(
 def _refuse(step: GlassStep, cause: str, message: str) -> None:
     """A step that no process can take; it was claimed a moment ago."""
     step.state, step.cause, step.message = State.FAILED, cause, message.replace("\0", "")
-    step.advice = "Ask for a new step, with another model or prompt."
+    step.advice = "Ask anew, with another model or prompt."
     step.finished_at = timezone.now()
     with transaction.atomic():
         step.save(update_fields=["state", "cause", "message", "advice", "finished_at"])
         tell(step)
 
 
-def _summary(result: GlassResult) -> GlassSummary:
-    """A result in a line."""
+def _summary(claim: GlassClaim) -> GlassSummary | TryoutSummary:
+    """A result in a line. Raises OSError or pydantic.ValidationError."""
+    if isinstance(claim.spec, TryoutSpec):
+        return _tryout_summary(claim.directory.read_tryout())
+    result: GlassResult = claim.directory.read_result()
     return GlassSummary(
         is_dead=result.is_dead,
         reward_mean=result.reward_mean,
         grad_norm=result.grad_norm,
         kl=result.kl,
     )
+
+
+def _tryout_summary(result: TryoutResult) -> TryoutSummary:
+    """A tryout in a line."""
+    return TryoutSummary(pass_at_1=result.pass_at_1.value, rows=len(result.rows))

@@ -1,4 +1,4 @@
-"""Steps under glass: who asked for one, where it is, and where its files lie.
+"""Steps under glass and tryouts: who asked for one, where it is, and where its files lie.
 
 The row is the truth of who and whether; what came out lies in the directory
 (`training_core.contract.glass`). States change in `services` (people) and `claims` (workers) alone,
@@ -16,9 +16,11 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from training_core.contract.glass import GlassDir, GlassSpec
+from training_core.contract.glass import REQUEST, GlassDir, GlassSpec
+from training_core.contract.tryout import TryoutSpec
 from webapp.accounts.models import Project, User, main_project_pk
 from webapp.accounts.roles import Right, projects_where
+from webapp.datasets.models import DatasetVersion
 from webapp.runs.ids import new_uuid7
 from webapp.runs.models import Checkpoint, Run
 
@@ -30,9 +32,27 @@ class GlassQuerySet(models.QuerySet["GlassStep"]):
         """Those of the projects that the user may see."""
         return self.filter(project__in=projects_where(user, Right.VIEW))
 
+    def steps(self) -> GlassQuerySet:
+        """Steps alone."""
+        return self.filter(kind=GlassStep.Kind.STEP)
+
+    def tryouts_of(self, version: DatasetVersion) -> GlassQuerySet:
+        """What base models tried on rows of a dataset version, the newest first."""
+        return self.filter(kind=GlassStep.Kind.TRYOUT, version=version).order_by("-id")
+
 
 class GlassStep(models.Model):
-    """One group and one gradient step, on a copy of some weights."""
+    """One group and one gradient step, on a copy of some weights.
+
+    A tryout of a base model on rows of a dataset is a row of the same table: it lives, waits and
+    ends like a step, and differs in its spec and its result alone.
+    """
+
+    class Kind(models.TextChoices):
+        """What is asked for."""
+
+        STEP = "step"
+        TRYOUT = "tryout"
 
     class State(models.TextChoices):
         """Where it is in its life."""
@@ -44,6 +64,7 @@ class GlassStep(models.Model):
         CANCELLED = "cancelled"
 
     id = models.UUIDField(primary_key=True, default=new_uuid7, editable=False)
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.STEP)
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="glass_steps")
     project = models.ForeignKey(
         Project, on_delete=models.PROTECT, related_name="glass_steps", default=main_project_pk
@@ -56,10 +77,14 @@ class GlassStep(models.Model):
     checkpoint = models.ForeignKey(
         Checkpoint, null=True, blank=True, on_delete=models.SET_NULL, related_name="glass_steps"
     )
+    version = models.ForeignKey(
+        DatasetVersion, null=True, blank=True, on_delete=models.SET_NULL, related_name="tryouts"
+    )
+    """Of a tryout."""
     title = models.CharField(max_length=200)
     """The model in words, such as `#3 Add numbers, step 40`; outlives the run."""
     spec = models.JSONField()
-    """The GlassSpec."""
+    """The GlassSpec, or the TryoutSpec."""
     idempotency_key = models.CharField(max_length=64, blank=True)
     """Asking twice with one key gives one step; empty for none."""
 
@@ -71,7 +96,7 @@ class GlassStep(models.Model):
     advice = models.TextField(blank=True)
     """What to do about it."""
     summary = models.JSONField(default=dict, blank=True)
-    """A GlassSummary, once it is done."""
+    """A GlassSummary or a TryoutSummary, once it is done."""
 
     attempts = models.PositiveSmallIntegerField(default=0)
     """Workers that began it; the number guards what the newest of them says."""
@@ -116,6 +141,19 @@ class GlassStep(models.Model):
         """Name of its state for the pill."""
         return f"glass-{self.state}"
 
+    @property
+    def is_tryout(self) -> bool:
+        """Whether it is a tryout, not a step."""
+        return self.kind == self.Kind.TRYOUT
+
+    def read_request(self) -> GlassSpec | TryoutSpec:
+        """What is asked for. Raises pydantic.ValidationError."""
+        return REQUEST.validate_python(self.spec)
+
     def read_spec(self) -> GlassSpec:
-        """The spec as a GlassSpec. Raises pydantic.ValidationError."""
+        """The spec of a step. Raises pydantic.ValidationError."""
         return GlassSpec.model_validate(self.spec)
+
+    def read_tryout(self) -> TryoutSpec:
+        """The spec of a tryout. Raises pydantic.ValidationError."""
+        return TryoutSpec.model_validate(self.spec)

@@ -5,6 +5,7 @@ Called by the views. It turns the files of a step into sentences and marks; temp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -13,6 +14,7 @@ from training_core.contract.domains import Message
 from training_core.contract.glass import (
     DomainPrompt,
     GlassCompletion,
+    GlassProgress,
     GlassResult,
     GlassSpec,
 )
@@ -104,8 +106,8 @@ def read_view(step: GlassStep) -> GlassView:
     result, problem = None, ""
     if step.state == step.State.DONE:
         result, problem = _read_result(step, spec)
-    waits = _why_it_waits() if step.state == step.State.WAITING else ""
-    console = _last_words(step) if step.state == step.State.FAILED else ""
+    waits = why_it_waits() if step.state == step.State.WAITING else ""
+    console = last_words(step) if step.state == step.State.FAILED else ""
     return GlassView(step, spec, live, result, problem, waits, console)
 
 
@@ -133,12 +135,17 @@ def read_live(step: GlassStep, spec: GlassSpec | None) -> LiveView:
     if progress is None:
         return LiveView("Starting the process", 0, 0, 0, len(PHASES), (), [""] * size)
     texts = list(progress.texts) or [""] * size
+    return live_view(progress, PHASES, texts)
+
+
+def live_view(progress: GlassProgress, phases: Sequence[str], texts: list[str]) -> LiveView:
+    """A process that works, in words."""
     return LiveView(
         PHASE_WORDS[progress.phase],
         progress.done,
         progress.total,
-        PHASES.index(progress.phase) + 1,
-        len(PHASES),
+        phases.index(progress.phase) + 1,
+        len(phases),
         progress.messages,
         texts,
     )
@@ -149,7 +156,7 @@ def _read_result(step: GlassStep, spec: GlassSpec | None) -> tuple[ResultView | 
     try:
         result = step.directory.read_result()
     except (OSError, ValidationError):
-        return None, "The file with the result is gone or damaged. Take the step again."
+        return None, "The file with the result is gone or damaged. Ask again."
     if spec is None:
         return None, "The settings of this step are of a form that this version does not know."
     largest = largest_change(result.completions)
@@ -177,7 +184,7 @@ def _completion(one: GlassCompletion, largest: float) -> CompletionView:
     )
 
 
-def _why_it_waits() -> str:
+def why_it_waits() -> str:
     """In a sentence."""
     if free_slots(QUEUE_TRAIN):
         return "A slot is free; it starts within seconds."
@@ -187,7 +194,7 @@ def _why_it_waits() -> str:
     )
 
 
-def _last_words(step: GlassStep) -> str:
+def last_words(step: GlassStep) -> str:
     """The end of what the process printed."""
     try:
         with step.directory.console_file.open("rb") as file:

@@ -1,10 +1,13 @@
-"""What people do with steps under glass: ask for one, cancel it, delete it; and the spring-clean.
+"""What people do with steps under glass and tryouts: ask for one, cancel it, delete it; and the
+spring-clean.
 
-Called by the views and by the reaper.
+Called by the views, by the check page of a dataset and by the reaper.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import re
 import shutil
@@ -17,8 +20,10 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from training_core.contract.glass import GlassSpec
+from training_core.contract.tryout import TryoutSpec
 from webapp.accounts.models import Project, User
 from webapp.audit.record import record
+from webapp.datasets.models import DatasetVersion
 from webapp.glass.dispatch import send_glass_on_commit
 from webapp.glass.hints import tell
 from webapp.glass.models import GlassStep
@@ -37,29 +42,53 @@ def ask_for_step(
     owner: User, project: Project, subject: Subject, spec: GlassSpec, key: str = ""
 ) -> GlassStep:
     """Queue a step. The same key of the same owner gives the same step."""
-    key = key if KEY_FORM.fullmatch(key) else ""
-    if key and (known := GlassStep.objects.filter(owner=owner, idempotency_key=key).first()):
-        return known
+    row = GlassStep(
+        owner=owner,
+        project=project,
+        run=subject.run,
+        checkpoint=subject.checkpoint,
+        title=subject.title,
+        spec=spec.model_dump(mode="json"),
+    )
+    return _queue(row, key)
+
+
+def ask_for_tryout(
+    owner: User, version: DatasetVersion, spec: TryoutSpec, key: str = ""
+) -> GlassStep:
+    """Queue a tryout in the dataset's project. The same key and spec give the same tryout."""
+    document = spec.model_dump(mode="json")
+    digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+    row = GlassStep(
+        kind=GlassStep.Kind.TRYOUT,
+        owner=owner,
+        project=version.dataset.project,
+        version=version,
+        title=f"{spec.run.model.ref} on {version}"[:200],
+        spec=document,
+    )
+    return _queue(row, f"{key[:40]}-{digest[:16]}" if key else "")
+
+
+def _queue(row: GlassStep, key: str) -> GlassStep:
+    """Store a row under its key and send it, or give the one that the key has already."""
+    row.idempotency_key = key if KEY_FORM.fullmatch(key) else ""
+    known = GlassStep.objects.exclude(idempotency_key="").filter(
+        owner=row.owner, idempotency_key=row.idempotency_key
+    )
+    if found := known.first():
+        return found
     try:
         with transaction.atomic():
-            step = GlassStep.objects.create(
-                owner=owner,
-                project=project,
-                run=subject.run,
-                checkpoint=subject.checkpoint,
-                title=subject.title,
-                spec=spec.model_dump(mode="json"),
-                idempotency_key=key,
-            )
-            _note("glass.ask", step, owner)
-            tell(step)
-            send_glass_on_commit(step.pk)
+            row.save(force_insert=True)
+            _note("ask", row, row.owner)
+            tell(row)
+            send_glass_on_commit(row.pk)
     except IntegrityError:
-        if not key:
+        if not row.idempotency_key:
             raise
-        # A double click: the other request was first.
-        return GlassStep.objects.exclude(idempotency_key="").get(owner=owner, idempotency_key=key)
-    return step
+        return known.get()  # a double click: the other request was first
+    return row
 
 
 @transaction.atomic
@@ -78,7 +107,7 @@ def cancel_step(step: GlassStep, actor: User) -> bool:
         moved = running.update(cancel_asked=True)
     step.refresh_from_db()
     if moved:
-        _note("glass.cancel", step, actor)
+        _note("cancel", step, actor)
         tell(step)
     return bool(moved)
 
@@ -95,7 +124,7 @@ def delete_step(step: GlassStep, actor: User | None = None) -> bool:
         return False
     directory = row.directory.root
     if actor is not None:
-        _note("glass.delete", row, actor)
+        _note("delete", row, actor)
     row.delete()
     transaction.on_commit(lambda: _remove(directory), robust=True)
     return True
@@ -107,9 +136,17 @@ def prune_glass() -> int:
     return sum(delete_step(step) for step in old.order_by("finished_at")[:PRUNED_AT_ONCE])
 
 
-def _note(action: str, step: GlassStep, actor: User) -> None:
+def _note(deed: str, step: GlassStep, actor: User) -> None:
     """An entry of the audit log, in the transaction of the deed."""
-    record(action, actor=actor, kind="glass", key=step.pk, label=step.title, project=step.project)
+    kind = "tryout" if step.is_tryout else "glass"
+    record(
+        f"{kind}.{deed}",
+        actor=actor,
+        kind=kind,
+        key=step.pk,
+        label=step.title,
+        project=step.project,
+    )
 
 
 def _remove(directory: Path) -> None:

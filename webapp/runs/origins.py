@@ -32,7 +32,10 @@ LONGEST_NAME = 120
 
 @dataclass(frozen=True)
 class Origin:
-    """What a launch starts from; at most one of them is set."""
+    """What a launch starts from; at most one of them is set.
+
+    But a dataset may stand with the preset that the run on it is made from.
+    """
 
     preset: Preset | None = None
     parent: Run | None = None
@@ -48,7 +51,8 @@ class Origin:
         if self.parent is not None:
             return f"run #{self.parent.number}"
         if self.dataset is not None:
-            return f"the first preset on {self.dataset}"
+            which = f"preset “{self.preset.title}”" if self.preset else "first preset"
+            return f"the {which} on {self.dataset}"
         preset = self.preset or PRESETS[0]
         return f"the preset “{preset.title}”"
 
@@ -70,7 +74,7 @@ class Origin:
         """What the dataset's own answers and size say about the run; None without a dataset."""
         if self.dataset is None:
             return None
-        spec = PRESETS[0].spec
+        spec = (self.preset or PRESETS[0]).spec
         return propose(
             self.dataset, spec.model_dump(mode="json"), partial(can_use_answers, spec.reward)
         )
@@ -91,7 +95,8 @@ class Origin:
         if self.parent is not None:
             return {"from": str(self.parent.number)}
         if self.dataset is not None:
-            return {"dataset": str(self.dataset.pk)}
+            preset = {"preset": self.preset.slug} if self.preset else {}
+            return {"dataset": str(self.dataset.pk), **preset}
         return {"preset": self.preset.slug} if self.preset else {}
 
 
@@ -101,14 +106,18 @@ def find_origin(user: User | AnonymousUser, values: Mapping[str, str]) -> Origin
         return Origin(checkpoint=get_checkpoint_for_user(user, _whole(key)))
     if number := values.get("from"):
         return Origin(parent=get_run_for_user(user, _whole(number)))
+    preset = _preset(values.get("preset", ""))
     if key := values.get("dataset"):
-        return Origin(dataset=get_version_for_user(user, key))
-    if slug := values.get("preset"):
-        preset = find_preset(slug)
-        if preset is None:
-            raise Http404(f"There is no preset {slug}.")
-        return Origin(preset=preset)
-    return Origin()
+        return Origin(dataset=get_version_for_user(user, key), preset=preset)
+    return Origin(preset=preset)
+
+
+def _preset(slug: str) -> Preset | None:
+    """The preset; None for no name. Raises Http404 for one that is not there."""
+    preset = find_preset(slug) if slug else None
+    if slug and preset is None:
+        raise Http404(f"There is no preset {slug}.")
+    return preset
 
 
 def launch_from(
@@ -118,10 +127,11 @@ def launch_from(
     if origin.checkpoint is not None:
         return restart_from(origin.checkpoint, owner, spec, key or None, project)
     parent = origin.parent
+    preset = "" if origin.preset is None or origin.dataset else origin.preset.slug
     return launch_run(
         owner=owner,
         spec=spec,
-        preset=origin.preset.slug if origin.preset else parent.preset if parent else "",
+        preset=parent.preset if parent else preset,
         idempotency_key=key or None,
         parent=parent,
         project=project,

@@ -22,9 +22,12 @@ from webapp.workers_page.models import SILENT_AFTER, Worker
 FORGOTTEN_AFTER = timedelta(days=1)
 LISTED = 100
 OTHERS = "Has a run of a project that you are not in."
-TAKES_A_STEP = "Takes a step under glass."
+GLASS_WORDS = {
+    GlassStep.Kind.STEP: "Takes a step under glass.",
+    GlassStep.Kind.TRYOUT: "Has a base model try a dataset.",
+}
 QUEUE_WORDS = {
-    QUEUE_TRAIN: "Runs and steps under glass; each takes one slot until it ends.",
+    QUEUE_TRAIN: "Runs, steps under glass, tryouts; each takes one slot until it ends.",
     QUEUE_CPU: "Short work: imports, housekeeping.",
 }
 
@@ -114,9 +117,9 @@ def _without_others(workers: Sequence[WorkerView], runs: RunQuerySet) -> list[Wo
 def _with_glass(workers: Sequence[WorkerView]) -> list[WorkerView]:
     """The workers; one that takes a step under glass is not idle."""
     running = GlassStep.objects.filter(state=GlassStep.State.RUNNING)
-    takers = set(running.values_list("worker", flat=True))
+    takers = dict(running.values_list("worker", "kind"))
     return [
-        view._replace(state="busy", words=TAKES_A_STEP)
+        view._replace(state="busy", words=GLASS_WORDS[GlassStep.Kind(takers[view.worker.name])])
         if view.state == "idle" and view.worker.name in takers
         else view
         for view in workers

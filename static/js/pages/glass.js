@@ -1,5 +1,5 @@
-/* Steps under glass: a step's page asks again at each hint, the list is fetched anew, and the choice
-   of a model opens its form at once. */
+/* Steps under glass and tryouts: what shows one asks again at each hint, the list is fetched anew,
+   and the choice of a model opens its form at once. */
 
 import { listen, paced } from "../ui/live.js";
 
@@ -20,7 +20,7 @@ listen(["glass"], {
   glass(data) {
     const own = document.getElementById("glass");
     if (own?.dataset.glass === data.id) {
-      announce(own.dataset.state, data.state);
+      announce(own.dataset, data.state);
       askAgain();
     } else if (document.getElementById("glass-steps")) {
       reloadList();
@@ -34,7 +34,8 @@ document.addEventListener("change", (event) => {
 });
 
 function announce(before, state) {
-  if (before !== state) {
-    document.getElementById("announce").textContent = `The step is ${state}.`;
+  if (before.state !== state) {
+    const text = `The ${before.noun ?? "step"} is ${state}.`;
+    document.getElementById("announce").textContent = text;
   }
 }

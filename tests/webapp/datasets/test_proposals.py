@@ -41,7 +41,7 @@ def proposed(version: DatasetVersion) -> tuple[RunSpec, str]:
     """The spec that the launch form opens with, and the reasons."""
     origin = Origin(dataset=version)
     assert origin.proposal is not None
-    return RunSpec.model_validate(origin.document()), " ".join(origin.proposal.reasons)
+    return RunSpec.model_validate(origin.document()), " ".join(origin.proposal.reasons.values())
 
 
 def leaves(spec: RunSpec) -> list[str]:

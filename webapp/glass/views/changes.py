@@ -1,4 +1,4 @@
-"""End a step under glass, or delete one that has ended."""
+"""End a step under glass or a tryout, or delete one that has ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cancel(request: HttpRequest, glass_id: UUID) -> HttpResponse:
     user = signed_in(request)
     step = get_own_glass_step(user, glass_id)
     if not cancel_step(step, user):
-        messages.info(request, f"This step is {step.get_state_display().lower()} already.")
+        messages.info(request, f"It is {step.get_state_display().lower()} already.")
     return redirect("glass:detail", glass_id=glass_id)
 
 
@@ -30,7 +30,9 @@ def delete(request: HttpRequest, glass_id: UUID) -> HttpResponse:
     user = signed_in(request)
     step = get_own_glass_step(user, glass_id)
     if not delete_step(step, user):
-        messages.error(request, "The step has not ended; cancel it first.")
+        messages.error(request, "It has not ended; cancel it first.")
         return redirect("glass:detail", glass_id=glass_id)
-    messages.success(request, "The step was deleted.")
+    messages.success(request, f"The {'tryout' if step.is_tryout else 'step'} was deleted.")
+    if step.is_tryout and step.version is not None:
+        return redirect("datasets:check", version_id=step.version.pk)
     return redirect("glass:index")

@@ -1,33 +1,47 @@
-"""One step under glass: live while it is taken, and what came out."""
+"""One step under glass: live while it is taken, and what came out.
+
+A tryout is shown on the check page of its dataset, which asks here for what moves.
+"""
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from pydantic import ValidationError
 
 from webapp.glass.access import can_end, get_glass_step_for_user
+from webapp.glass.models import GlassStep
 from webapp.glass.page import prompt_words, read_view
 from webapp.glass.tokens import token_rows
+from webapp.glass.tryout_page import read_tryout_view
 from webapp.ui.people import signed_in
 
 
 @require_safe
 def detail(request: HttpRequest, glass_id: UUID) -> HttpResponse:
-    """The page of one step."""
-    return _render(request, glass_id, "glass/detail.html")
+    """The page of one step; of a tryout the check page of its dataset."""
+    step = get_glass_step_for_user(signed_in(request), glass_id)
+    if not step.is_tryout:
+        return _render(request, step, "glass/detail.html")
+    if step.version is None:
+        raise Http404("The dataset version of this tryout is gone.")
+    check = reverse("datasets:check", args=[step.version.pk])
+    return redirect(f"{check}?tryout={step.pk}")
 
 
 @never_cache
 @require_safe
 def live(request: HttpRequest, glass_id: UUID) -> HttpResponse:
     """The fragment that moves while the step is taken, and ends as the result."""
-    return _render(request, glass_id, "glass/body.html")
+    step = get_glass_step_for_user(signed_in(request), glass_id)
+    return _render(request, step, "glass/tryout.html" if step.is_tryout else "glass/body.html")
 
 
 @require_safe
@@ -56,10 +70,12 @@ def result(request: HttpRequest, glass_id: UUID) -> HttpResponseBase:
     return FileResponse(file, as_attachment=True, filename=name, content_type="application/json")
 
 
-def _render(request: HttpRequest, glass_id: UUID, template: str) -> HttpResponse:
+def _render(request: HttpRequest, step: GlassStep, template: str) -> HttpResponse:
     """The page or its moving part."""
-    user = signed_in(request)
-    step = get_glass_step_for_user(user, glass_id)
-    it = read_view(step)
-    context = {"it": it, "may_end": can_end(user, step), "prompt": prompt_words(it.spec)}
+    context: dict[str, Any] = {"may_end": can_end(signed_in(request), step)}
+    if step.is_tryout:
+        context["it"] = read_tryout_view(step)
+    else:
+        it = read_view(step)
+        context |= {"it": it, "prompt": prompt_words(it.spec)}
     return render(request, template, context)

@@ -50,7 +50,7 @@ def _chosen(request: HttpRequest, user: User) -> Project | None:
 def _page(request: HttpRequest, form: GlassForm | None, status: int = 200) -> HttpResponse:
     """The page."""
     user = signed_in(request)
-    steps = glass_steps_for(user)
+    steps = glass_steps_for(user).steps()
     if (project := current_project(request)) is not None:
         steps = steps.filter(project=project)
     context: dict[str, Any] = {
