@@ -167,4 +167,4 @@ def test_the_policy_is_not_moved(tmp_path: Path) -> None:
 
 
 def weights(policy: Policy) -> list[float]:
-    return [float(weight.double().sum()) for weight in policy.parameters()]
+    return [float(weight.detach().double().sum()) for weight in policy.parameters()]
