@@ -47,6 +47,7 @@ class CheckForm(forms.Form):
     reward = forms.ChoiceField(
         choices=[(NUMBERS, "as numbers"), (WORDS, "as words")], label="Compare answers"
     )
+    max_new_tokens = _whole(1, 4096, "Longest completion (tokens)")
     system_prompt = forms.CharField(
         required=False,
         max_length=20_000,
@@ -56,7 +57,6 @@ class CheckForm(forms.Form):
     )
     warm_up_steps = _whole(0, 1_000_000, "Warm-up (steps)")
     rl_steps = _whole(1, 1_000_000, "RL (steps)")
-    max_new_tokens = _whole(1, 4096, "Longest completion (tokens)")
 
     def __init__(self, base: dict[str, Any], proposal: Proposal, data: Any = None, **values: Any):
         self.base = base

@@ -175,7 +175,7 @@ def test_asking_the_base_model_makes_one_tryout(browser: Client, version: Datase
     text = read(browser, version, tryout=str(step.pk))
     assert "Mine." in text
     assert 'name="rl_steps" value="9"' in text, "the form opens as it was tried"
-    assert "Asked before (1)" in text
+    assert "Asked before" in text
 
 
 def test_launching_twice_makes_one_run_and_it_is_the_one_that_was_shown(
