@@ -21,6 +21,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = paths.data_dir()
 RUNS_DIR = DATA_DIR / "runs"
 UPLOADS_DIR = DATA_DIR / "uploads"
+GLASS_DIR = DATA_DIR / "glass"
 MODELS_DIR = DATA_DIR / "models"
 
 
@@ -97,6 +98,7 @@ INSTALLED_APPS = [
     "webapp.metrics",
     "webapp.rollouts",
     "webapp.evaluation",
+    "webapp.glass",
     "webapp.workers_page",
     "webapp.comments",
     "webapp.people",

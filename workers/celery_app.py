@@ -32,6 +32,7 @@ app.conf.update(
     SHARED_SETTINGS,
     imports=(
         "workers.tasks.train_run",
+        "workers.tasks.glass_step",
         "workers.tasks.reap_runs",
         "workers.tasks.import_dataset",
         "workers.tasks.worker_heartbeat",

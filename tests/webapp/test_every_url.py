@@ -12,6 +12,8 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from tests.webapp.glass.steps import ask as ask_for_step
+from tests.webapp.glass.steps import finish
 from tests.webapp.stories import Story, launch
 from tests.webapp.url_rules import PEOPLE, RULES
 from webapp.accounts.invitations import make_invitation
@@ -19,7 +21,9 @@ from webapp.accounts.models import Invitation, Membership, Project, Role, User
 from webapp.comments.models import Comment
 from webapp.comments.services import add_comment
 from webapp.datasets import services as datasets
-from webapp.datasets.models import Dataset, DatasetImport
+from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
+from webapp.glass import dispatch as glass_dispatch
+from webapp.glass.models import GlassStep
 from webapp.metrics.views import report
 from webapp.runs.models import Run
 
@@ -56,19 +60,23 @@ class House(NamedTuple):
     job: DatasetImport
     invitation: Invitation
     comment: Comment
+    glass: GlassStep
 
 
 @pytest.fixture
-def house(bob: User) -> House:
-    """A run with a history, a dataset, an upload that is none yet, an invitation, a comment."""
+def house(bob: User, monkeypatch: pytest.MonkeyPatch) -> House:
+    """A run with a history, a dataset, an upload that is none yet, and what hangs on them."""
+    monkeypatch.setattr(glass_dispatch, "send_task", lambda *_: True)
     story = Story(launch(bob)).start()
     story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61)
     job = datasets.store_upload(bob, "a.csv", [b"prompt,answer\nq,1\n"])
     dataset = Dataset.objects.create(name="sums", owner=bob)
+    dataset.versions.create(number=1, state=DatasetVersion.State.READY)
     main = Project.objects.main()
     root = User.objects.create_superuser("root")
     invitation, _ = make_invitation(main, Role.VIEWER, days=7, uses=1, actor=root)
-    return House(story.run, dataset, job, invitation, add_comment(story.run, bob, "Look."))
+    comment = add_comment(story.run, bob, "Look.")
+    return House(story.run, dataset, job, invitation, comment, finish(ask_for_step(bob)))
 
 
 @pytest.fixture
@@ -153,6 +161,9 @@ def fill(address: Address, house: House) -> str:
         "<int:pk>": pks.get(address.name, pks.get(address.name.partition(":")[0])),
         "<uuid:run_id>": house.run.pk,
         "<uuid:import_id>": house.job.pk,
+        "<uuid:version_id>": house.dataset.versions.get().pk,
+        "<uuid:glass_id>": house.glass.pk,
+        "<int:place>": 0,
         "<str:command>": "stop",
         "<str:token>": "x",
         "<slug:slug>": "main",

@@ -121,9 +121,21 @@ RULES: dict[str, Rule] = {
         only(*UPLOADERS, outsider=REFUSED), only(*UPLOADERS, status=UNREADABLE, outsider=REFUSED)
     ),
     "datasets:detail": A_RUN,
+    "datasets:check": Rule(
+        members(), only(*LAUNCHERS, status=UNREADABLE), body={"action": "launch"}
+    ),
     "datasets:import": Rule(IMPORT, only(*CURATORS, status=UNREADABLE, others=HIDDEN)),
     "datasets:import_progress": Rule(IMPORT),
     "datasets:import_errors": Rule(IMPORT),
+    "glass:index": Rule(
+        ALWAYS, only(*LAUNCHERS, status=UNREADABLE, outsider=REFUSED), body={"model": "base:tiny"}
+    ),
+    "glass:detail": A_RUN,
+    "glass:live": A_RUN,
+    "glass:tokens": A_RUN,
+    "glass:result": A_RUN,
+    "glass:cancel": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
+    "glass:delete": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
     "workers:index": Rule(ALWAYS),
     "ui:model_progress": Rule(ALWAYS, ALWAYS),
     "ui:styleguide": Rule(ALWAYS, ALWAYS),

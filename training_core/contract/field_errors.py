@@ -66,7 +66,11 @@ def _located(path: str, sentence: str) -> FieldError:
 
 
 _UNION_MEMBERS = frozenset(
-    {"reasoning_gym", "dataset", "correctness", "format", "length", "weighted_sum", "sft", "rl"}
+    {
+        *("reasoning_gym", "dataset"),
+        *("correctness", "format", "length", "match", "weighted_sum"),
+        *("sft", "rl"),
+    }
 )
 _UNION_FIELDS = frozenset({"domains", "stages"})
 

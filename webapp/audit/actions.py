@@ -39,5 +39,11 @@ ACTIONS: dict[str, str] = {
     "dataset.discard": "uploaded a file that could not be read",
     "dataset.import": "started an import",
     "dataset.version": "froze a dataset version",
+    "glass.ask": "asked for a step under glass",
+    "glass.cancel": "cancelled a step under glass",
+    "glass.delete": "deleted a step under glass",
+    "tryout.ask": "had a base model try a dataset",
+    "tryout.cancel": "cancelled a tryout",
+    "tryout.delete": "deleted a tryout",
     "comment.delete": "deleted a comment",
 }

@@ -39,6 +39,10 @@ ICONS: dict[str, str] = {
     "moon": '<path d="M13 9.6A5.6 5.6 0 0 1 6.4 3 5.6 5.6 0 1 0 13 9.6z"/>',
     "screen": '<rect x="2" y="3" width="12" height="8" rx="1"/><path d="M5.6 13.6h4.8M8 11v2.6"/>',
     "search": '<circle cx="7" cy="7" r="4.2"/><path d="M10.2 10.2l3.4 3.4"/>',
+    "glass": (
+        '<circle cx="6.8" cy="6.8" r="4.4"/><path d="M10.2 10.2l3.6 3.6"/>'
+        '<path d="M4.8 8.2l1.4-2 1.2 1 1.4-2"/>'
+    ),
     "copy": (
         '<rect x="5.4" y="5.4" width="8" height="8" rx="1"/>'
         '<path d="M10.6 5.4V3.6a1 1 0 0 0-1-1h-6a1 1 0 0 0-1 1v6a1 1 0 0 0 1 1h1.8"/>'

@@ -210,7 +210,7 @@ def test_a_curator_looks_at_what_was_imported(ada: User, browser: Client) -> Non
     become(ada, Role.CURATOR)
     page = browser.get(f"/datasets/imports/{imported(ada).pk}/").content.decode()
     assert "Look at the records" in page
-    assert "Use in a run" not in page
+    assert "Check and launch" not in page
 
 
 @pytest.mark.parametrize("role", [*Role, None])
