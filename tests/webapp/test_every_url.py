@@ -157,6 +157,12 @@ def fill(address: Address, house: House) -> str:
         "<slug:slug>": "main",
         "<int:user>": house.run.owner_id,
         "<path:object_id>": "1",
+        "<number>": house.run.number,
+        "<dataset>": house.dataset.pk,
+        "<import_id>": house.job.pk,
+        "<group>": 1,
+        "<slug>": "tiny-model",
+        "<slug:deed>": "test",
     }
     route = address.route
     for part, value in fillings.items():

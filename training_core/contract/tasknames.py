@@ -13,10 +13,12 @@ TRAIN_RUN = "train_run"
 REAP_RUNS = "reap_runs"
 IMPORT_DATASET = "import_dataset"
 WORKER_HEARTBEAT = "worker_heartbeat"
+DELIVER_WEBHOOKS = "deliver_webhooks"
 
 QUEUE_OF_TASK = {
     TRAIN_RUN: QUEUE_TRAIN,
     REAP_RUNS: QUEUE_CPU,
     IMPORT_DATASET: QUEUE_CPU,
     WORKER_HEARTBEAT: QUEUE_CPU,
+    DELIVER_WEBHOOKS: QUEUE_CPU,
 }
