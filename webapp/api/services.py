@@ -10,13 +10,16 @@ import hashlib
 import secrets
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any
 
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.api.models import ApiToken
 from webapp.api.scopes import Scope
+from webapp.audit.record import record
 
 MARK = "temper_"
 """Every secret begins with it, so that scanners for leaked secrets can know one."""
@@ -26,10 +29,17 @@ DEFAULT_DAYS, MOST_DAYS = 90, 365
 TOUCH_EVERY = timedelta(minutes=1)
 
 
+@transaction.atomic
 def create_token(
-    user: User, name: str, scopes: Iterable[Scope], days: int = DEFAULT_DAYS
+    user: User,
+    name: str,
+    scopes: Iterable[Scope],
+    days: int = DEFAULT_DAYS,
+    actor: User | None = None,
 ) -> tuple[ApiToken, str]:
     """(the row, the secret). The secret is shown once and stored nowhere.
+
+    `actor` is who asked for it: None is the console of the machine.
 
     Raises ValueError for a lifetime outside 1 to 365 days or without any scope.
     """
@@ -47,6 +57,7 @@ def create_token(
         scopes=[scope.value for scope in Scope if scope in chosen],
         expires_at=timezone.now() + timedelta(days=days),
     )
+    _note("token.make", token, actor, {"scopes": token.scopes, "days": days})
     return token, secret
 
 
@@ -66,9 +77,18 @@ def note_use(token: ApiToken, address: str | None) -> None:
     ).update(last_used_at=now, last_used_from=address)
 
 
-def revoke_token(token: ApiToken) -> None:
-    """End it now; the row stays as a record."""
-    ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
+@transaction.atomic
+def revoke_token(token: ApiToken, actor: User | None = None) -> None:
+    """End it now; the row stays as a record. Doing it twice changes nothing."""
+    if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()):
+        _note("token.revoke", token, actor, {})
+
+
+def _note(action: str, token: ApiToken, actor: User | None, after: dict[str, Any]) -> None:
+    """Its entry in the audit log, which holds the beginning of the secret and no more."""
+    label = f"{token.name} ({token.prefix}…)"
+    after = {"for": token.user.get_username(), **after}
+    record(action, actor=actor, kind="token", key=token.pk, label=label, after=after)
 
 
 def hash_secret(secret: str) -> str:

@@ -23,6 +23,8 @@ ACTIONS: dict[str, str] = {
     "invitation.use": "joined by an invitation link",
     "token.make": "made a token",
     "token.revoke": "revoked a token",
+    "webhook.make": "made a webhook",
+    "webhook.delete": "deleted a webhook",
     "run.launch": "launched a run",
     "run.stop": "stopped a run",
     "run.pause": "paused a run",

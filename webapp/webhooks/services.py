@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
+from webapp.accounts.models import User
+from webapp.audit.record import record
 from webapp.webhooks.models import Delivery, Endpoint
 from webapp.webhooks.sending import Outcome, send
 
@@ -64,6 +68,35 @@ def deliver(delivery_id: UUID) -> bool:
 def _sendable(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
     """Those to endpoints that are on, of people who may still sign in."""
     return deliveries.filter(endpoint__disabled_at=None, endpoint__user__is_active=True)
+
+
+@transaction.atomic
+def make_endpoint(user: User, wanted: dict[str, Any]) -> Endpoint:
+    """A new webhook of a person, with the fields of the form."""
+    endpoint = Endpoint.objects.create(user=user, **wanted)
+    _note("webhook.make", endpoint, user)
+    return endpoint
+
+
+@transaction.atomic
+def delete_endpoint(endpoint: Endpoint, actor: User) -> None:
+    """Delete it and what was sent to it."""
+    _note("webhook.delete", endpoint, actor)
+    endpoint.delete()
+
+
+def _note(action: str, endpoint: Endpoint, actor: User) -> None:
+    """Its entry in the audit log: the host alone, since a path may be a secret of the receiver."""
+    host = urlsplit(endpoint.url).hostname or ""
+    record(
+        action,
+        actor=actor,
+        kind="webhook",
+        key=endpoint.pk,
+        label=host,
+        project=endpoint.project,
+        after={"kinds": endpoint.kinds},
+    )
 
 
 def enable(endpoint: Endpoint) -> None:

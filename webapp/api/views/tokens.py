@@ -32,7 +32,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
         return _page(request, user, form, status=422)
     wanted = form.cleaned_data
     scopes = [Scope(value) for value in wanted["scopes"]]
-    token, secret = create_token(user, wanted["name"], scopes, wanted["days"])
+    token, secret = create_token(user, wanted["name"], scopes, wanted["days"], actor=user)
     fresh = {"fresh": token, "secret": secret, "address": request.build_absolute_uri("/")}
     return _page(request, user, TokenForm(initial={"days": DEFAULT_DAYS}), status=201, **fresh)
 
@@ -40,9 +40,10 @@ def tokens(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     """GET asks, POST revokes."""
-    token = get_token_for_user(signed_in(request), pk)
+    user = signed_in(request)
+    token = get_token_for_user(user, pk)
     if request.method == "POST":
-        revoke_token(token)
+        revoke_token(token, user)
         messages.success(request, f"The token {token} is revoked: it opens nothing any more.")
         return redirect("tokens:index")
     name = "tokens/revoke.html" if wants_fragment(request) else "tokens/revoke_page.html"

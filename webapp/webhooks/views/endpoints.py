@@ -12,9 +12,8 @@ from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
 from webapp.webhooks.access import endpoints_of, get_endpoint_for_user
 from webapp.webhooks.forms import EndpointForm
-from webapp.webhooks.models import Endpoint
 from webapp.webhooks.outbox import note_test
-from webapp.webhooks.services import disable, enable
+from webapp.webhooks.services import delete_endpoint, disable, enable, make_endpoint
 
 MOST_ENDPOINTS = 20
 LISTED = 100
@@ -32,7 +31,7 @@ def index(request: HttpRequest) -> HttpResponse:
             form.add_error("url", f"You have {MOST_ENDPOINTS} webhooks; delete one first.")
         status = 422
         if form.is_valid():
-            fresh = Endpoint.objects.create(user=user, **form.cleaned_data)
+            fresh = make_endpoint(user, form.cleaned_data)
             form, status = EndpointForm(user), 201
     context = {"form": form, "endpoints": endpoints_of(user), "fresh": fresh}
     return render(request, "webhooks/page.html", context, status=status)
@@ -60,7 +59,7 @@ def act(request: HttpRequest, pk: int, deed: str) -> HttpResponse:
     elif deed == "disable":
         disable(endpoint, "Switched off by you.")
     elif deed == "delete":
-        endpoint.delete()
+        delete_endpoint(endpoint, signed_in(request))
         messages.success(request, f"The webhook to {endpoint.url} is deleted.")
         return redirect("webhooks:index")
     else:
