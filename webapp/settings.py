@@ -120,7 +120,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "webapp.ui.middleware.FragmentsAreNotPages",
-    "webapp.audit.address.remember_address",
+    "webapp.audit.source.remember_source",
 ]
 
 ROOT_URLCONF = "webapp.urls"

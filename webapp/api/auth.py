@@ -22,6 +22,7 @@ from webapp.api.models import ApiToken
 from webapp.api.problems import Problem
 from webapp.api.scopes import Scope
 from webapp.api.services import find_token, note_use
+from webapp.audit.source import current_token
 from webapp.datasets.access import upload_projects
 
 MOST_FAILURES = 20
@@ -65,6 +66,7 @@ class BearerToken(HttpBearer):
         if self.scope not in found.scopes:
             raise lacks_scope(found, self.scope)
         note_use(found, _address(request))
+        current_token.set(str(found))  # for the audit log; its middleware takes it back
         user = request.user = acting_user(found)
         return Caller(user, found)
 

@@ -6,10 +6,12 @@ the server: Django answers these with pages, which a program cannot read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
-from django.http import HttpRequest, HttpResponse
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
 from webapp.api.problems import CONTENT_TYPE, Problem, problem_response
 
@@ -22,23 +24,41 @@ WORDS = {
     413: "The request is larger than this address takes.",
     500: "Something broke on the server. The log there says what; trying again may help.",
 }
+Answer = HttpResponseBase | Awaitable[HttpResponseBase]
 
 
 class ProblemDocuments:
-    """Django middleware."""
+    """Django middleware. It works for both kinds of server, so that no thread waits for a view."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self._get_response = get_response
+    sync_capable = True
+    async_capable = True
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def __init__(self, get_response: Callable[[HttpRequest], Answer]) -> None:
+        self.get_response = get_response
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> Answer:
         """Replace an error's page."""
-        response = self._get_response(request)
-        is_error = response.status_code >= 400
-        if not is_error or not request.path.startswith(PREFIX):
-            return response
-        if response.headers.get("Content-Type", "").startswith(CONTENT_TYPE):
-            return response
-        status = response.status_code
-        headers = {k: response.headers[k] for k in KEPT_HEADERS if k in response.headers}
-        detail = WORDS.get(status, HTTPStatus(status).phrase)
-        return problem_response(Problem(status, detail, headers=headers))
+        answer = self.get_response(request)
+        if isinstance(answer, HttpResponseBase):
+            return _instead(request, answer)
+        return _instead_later(request, answer)
+
+
+async def _instead_later(
+    request: HttpRequest, answer: Awaitable[HttpResponseBase]
+) -> HttpResponseBase:
+    return _instead(request, await answer)
+
+
+def _instead(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """The response, or the problem document in place of an error's page."""
+    status = response.status_code
+    if status < 400 or not request.path.startswith(PREFIX):
+        return response
+    if response.headers.get("Content-Type", "").startswith(CONTENT_TYPE):
+        return response
+    headers = {k: response.headers[k] for k in KEPT_HEADERS if k in response.headers}
+    detail = WORDS.get(status, HTTPStatus(status).phrase)
+    return problem_response(Problem(status, detail, headers=headers))

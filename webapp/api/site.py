@@ -31,7 +31,7 @@ from webapp.runs.moves import MoveLost
 from webapp.runs.refusals import ControlRefused
 
 DESCRIPTION = """\
-Everything that the pages of Temper show and do, for programs. Send a token as
+Runs, what came of them, and datasets, for programs. Send a token as
 `Authorization: Bearer temper_…`; make one under *Account → API tokens* or with
 `manage.py api-token`. Errors are problem documents (RFC 9457) whose `errors` say what is wrong with
 which field, in the words of the launch form. Your roles decide as on the pages, the token's scopes

@@ -24,6 +24,8 @@ ACTIONS: dict[str, str] = {
     "token.make": "made a token",
     "token.revoke": "revoked a token",
     "webhook.make": "made a webhook",
+    "webhook.enable": "switched a webhook on",
+    "webhook.disable": "switched a webhook off",
     "webhook.delete": "deleted a webhook",
     "run.launch": "launched a run",
     "run.stop": "stopped a run",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from webapp.audit.actions import ACTIONS
-from webapp.audit.address import current_address
 from webapp.audit.models import AuditEntry
+from webapp.audit.source import current_address, current_token
 
 
 def record(
@@ -41,4 +41,5 @@ def record(
         before=before or {},
         after=after or {},
         address=current_address.get(),
+        token=current_token.get(),
     )

@@ -99,17 +99,21 @@ def _note(action: str, endpoint: Endpoint, actor: User) -> None:
     )
 
 
-def enable(endpoint: Endpoint) -> None:
-    """Switch it on; what waits for it is sent."""
-    Endpoint.objects.filter(pk=endpoint.pk).update(disabled_at=None, disabled_because="")
-    endpoint.deliveries.filter(state=State.PENDING).update(next_try_at=timezone.now())
+@transaction.atomic
+def enable(endpoint: Endpoint, actor: User) -> None:
+    """Switch it on; what waits for it is sent. Doing it twice changes nothing."""
+    is_off = Endpoint.objects.filter(pk=endpoint.pk).exclude(disabled_at=None)
+    if is_off.update(disabled_at=None, disabled_because=""):
+        endpoint.deliveries.filter(state=State.PENDING).update(next_try_at=timezone.now())
+        _note("webhook.enable", endpoint, actor)
 
 
-def disable(endpoint: Endpoint, because: str) -> None:
-    """Switch it off; what waits for it stays."""
-    Endpoint.objects.filter(pk=endpoint.pk, disabled_at=None).update(
-        disabled_at=timezone.now(), disabled_because=because
-    )
+@transaction.atomic
+def disable(endpoint: Endpoint, because: str, actor: User | None = None) -> None:
+    """Switch it off; what waits for it stays. Without an actor a worker gave it up."""
+    is_on = Endpoint.objects.filter(pk=endpoint.pk, disabled_at=None)
+    if is_on.update(disabled_at=timezone.now(), disabled_because=because) and actor is not None:
+        _note("webhook.disable", endpoint, actor)
 
 
 @transaction.atomic

@@ -170,7 +170,7 @@ def test_failures_are_tried_again_later_and_then_given_up(
     waiting = note_test(endpoint)
     assert services.deliver_due() == 0
     receiver.status = 200
-    services.enable(endpoint)
+    services.enable(endpoint, endpoint.user)
     assert services.deliver_due() == 1
     waiting.refresh_from_db()
     assert waiting.state == "delivered"

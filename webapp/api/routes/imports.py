@@ -25,6 +25,7 @@ from webapp.datasets.access import (
     get_own_import,
     may_replace,
     refuse_without_upload,
+    why_not_replace,
 )
 from webapp.datasets.forms import MappingForm
 from webapp.datasets.models import DatasetImport
@@ -140,7 +141,7 @@ def _start(user: User, job: DatasetImport, posted: dict[str, str]) -> DatasetImp
     """Queue it, judged by the mapping form. Raises Problem 422 with the form's words."""
     form = MappingForm.from_post(job, posted)
     if "name" not in form.errors and not may_replace(user, form.name, job.project):
-        form.errors["name"] = "Somebody else owns a dataset of that name; choose another."
+        form.errors["name"] = why_not_replace(job.project)
     if form.file_error:
         raise bad_fields([FieldError("file", form.file_error)])
     if form.errors:
@@ -148,7 +149,7 @@ def _start(user: User, job: DatasetImport, posted: dict[str, str]) -> DatasetImp
         problem = bad_fields(errors)
         problem.detail += f" The file has the columns {', '.join(form.columns[:50])}."
         raise problem
-    start_import(job, form.name, form.mapping, form.delimiter)
+    start_import(job, form.name, form.mapping, form.delimiter, user)
     job.refresh_from_db()
     return job
 

@@ -50,16 +50,17 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def act(request: HttpRequest, pk: int, deed: str) -> HttpResponse:
     """Send a test, switch on or off, delete."""
-    endpoint = get_endpoint_for_user(signed_in(request), pk)
+    user = signed_in(request)
+    endpoint = get_endpoint_for_user(user, pk)
     if deed == "test":
         note_test(endpoint)
         messages.success(request, "A test is on its way; below is what came of it.")
     elif deed == "enable":
-        enable(endpoint)
+        enable(endpoint, user)
     elif deed == "disable":
-        disable(endpoint, "Switched off by you.")
+        disable(endpoint, "Switched off by you.", user)
     elif deed == "delete":
-        delete_endpoint(endpoint, signed_in(request))
+        delete_endpoint(endpoint, user)
         messages.success(request, f"The webhook to {endpoint.url} is deleted.")
         return redirect("webhooks:index")
     else:
