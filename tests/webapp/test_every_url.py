@@ -16,12 +16,16 @@ from tests.webapp.stories import Story, launch
 from tests.webapp.url_rules import PEOPLE, RULES
 from webapp.accounts.invitations import make_invitation
 from webapp.accounts.models import Invitation, Membership, Project, Role, User
+from webapp.api.models import ApiToken
+from webapp.api.scopes import Scope
+from webapp.api.services import create_token
 from webapp.comments.models import Comment
 from webapp.comments.services import add_comment
 from webapp.datasets import services as datasets
 from webapp.datasets.models import Dataset, DatasetImport
 from webapp.metrics.views import report
 from webapp.runs.models import Run
+from webapp.webhooks.models import Endpoint
 
 
 class Address(NamedTuple):
@@ -56,18 +60,24 @@ class House(NamedTuple):
     job: DatasetImport
     invitation: Invitation
     comment: Comment
+    token: ApiToken
+    webhook: Endpoint
 
 
 @pytest.fixture
 def house(bob: User) -> House:
-    """A run with a history, a dataset, an upload that is none yet, an invitation, a comment."""
+    """A run with a history, a dataset, an upload that is none yet, an invitation, a comment, and
+    what only its owner sees: a token, and a webhook of the project."""
     story = Story(launch(bob)).start()
     story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61)
     job = datasets.store_upload(bob, "a.csv", [b"prompt,answer\nq,1\n"])
     dataset = Dataset.objects.create(name="sums", owner=bob)
     main = Project.objects.main()
     invitation, _ = make_invitation(main, Role.VIEWER, days=7, uses=1, actor=bob)
-    return House(story.run, dataset, job, invitation, add_comment(story.run, bob, "Look."))
+    comment = add_comment(story.run, bob, "Look.")
+    token, _ = create_token(bob, "nightly", [Scope.READ])
+    webhook = Endpoint.objects.create(user=bob, project=main, url="https://example.org/", kinds=[])
+    return House(story.run, dataset, job, invitation, comment, token, webhook)
 
 
 @pytest.fixture
@@ -146,6 +156,8 @@ def fill(address: Address, house: House) -> str:
         "datasets": house.dataset.pk,
         "people": house.run.owner_id,
         "people:revoke": house.invitation.pk,
+        "tokens": house.token.pk,
+        "webhooks": house.webhook.pk,
     }
     fillings = {
         "<int:number>": house.run.number,

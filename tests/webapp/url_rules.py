@@ -96,7 +96,7 @@ DEEDS = (
     *("upload_file", "begin_import"),
 )
 ONES_OWN_ALONE = NOWHERE
-"""The token and the webhook asked for do not exist: those of others do not either."""
+"""The token and the webhook asked for are somebody else's, so they do not exist."""
 
 MANAGED = Rule(only("admin"), only("admin", status=UNREADABLE))
 """A page of the project's admins."""
