@@ -33,20 +33,23 @@ HEADER = "Idempotency-Key"
 
 
 def answer_once(
-    request: HttpRequest, user: User, content_hash: str, deed: Callable[[], BaseModel]
+    request: HttpRequest,
+    user: User,
+    hash_content: Callable[[], str],
+    deed: Callable[[], BaseModel],
 ) -> HttpResponse:
     """201 with the deed's result, or the answer that the same request got before.
 
-    `content_hash` stands for the body. Raises Problem: 422 for a key that is none or that another
-    request used, 409 while the same request is still being worked on. Without the header the deed
-    is simply done.
+    `hash_content` gives what stands for the body; it is called only where a key was sent. Raises
+    Problem: 422 for a key that is none or that another request used, 409 while the same request is
+    still being worked on. Without the header the deed is simply done.
     """
     key = request.headers.get(HEADER)
     if key is None:
         return _created(_plain(deed()))
     if not KEY_FORM.fullmatch(key):
         raise Problem(422, f"{HEADER} must be 1 to 64 letters, digits, or any of `-_.:`.")
-    claim = _claim(user, key, _fingerprint(request, content_hash))
+    claim = _claim(user, key, _fingerprint(request, hash_content()))
     if claim.status is not None:
         return _created(claim.body, replayed=True)
     try:

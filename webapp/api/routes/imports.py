@@ -87,7 +87,7 @@ def upload_file(
             discard_upload(job)
             raise
 
-    return answer_once(request, user, _hash(file, wanted, start=start), deed)
+    return answer_once(request, user, lambda: _hash(file, wanted, start=start), deed)
 
 
 @router.get(

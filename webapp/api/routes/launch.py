@@ -133,7 +133,7 @@ def launch_run(
         values = {"from": str(parent)} if parent is not None else {"preset": preset}
         return run_out(_launch(user, find_origin(user, values), sent, project), user)
 
-    return answer_once(request, user, _hash(request), deed)
+    return answer_once(request, user, lambda: _hash(request), deed)
 
 
 @router.post(
@@ -180,7 +180,7 @@ def restart_run(request: HttpRequest, number: RunNumber, body: RestartIn) -> Htt
         sent = _spec_sent(origin, body.spec)
         return run_out(_launch(user, origin, sent, body.project), user)
 
-    return answer_once(request, user, _hash(request), deed)
+    return answer_once(request, user, lambda: _hash(request), deed)
 
 
 def _launch(user: User, origin: Origin, sent: SentDocument, slug: str) -> Run:
