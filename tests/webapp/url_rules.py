@@ -162,7 +162,7 @@ RULES: dict[str, Rule] = {
     "webhooks:detail": Rule(ONES_OWN_ALONE),
     "webhooks:delete": Rule(ONES_OWN_ALONE),
     "webhooks:act": Rule(everybody(NO_METHOD), ONES_OWN_ALONE),
-    "accounts:login_link": Rule(OPEN.get, everybody(GONE, anonymous=GONE)),
+    "accounts:login_link": Rule(everybody(GONE, anonymous=GONE), everybody(GONE, anonymous=GONE)),
     "account_login": Rule(everybody(302, anonymous=SHOWN), everybody(302, anonymous=SHOWN)),
     "account_logout": Rule(everybody(SHOWN), everybody(302)),
     "account_inactive": READ,
