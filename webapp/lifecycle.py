@@ -45,6 +45,8 @@ from webapp.glass.claims import (
 )
 from webapp.metrics import live
 from webapp.runs.status import RunState
+from webapp.webhooks.services import deliver as deliver_webhook
+from webapp.webhooks.services import deliver_due as deliver_due_webhooks
 from webapp.workers_page.services import WorkerFacts, canary_sang, worker_gone, worker_seen
 
 __all__ = [
@@ -68,6 +70,8 @@ __all__ = [
     "claim_run",
     "commands_sent",
     "console_grew",
+    "deliver_due_webhooks",
+    "deliver_webhook",
     "disown_predecessor",
     "finish_attempt",
     "finish_glass",

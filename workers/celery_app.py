@@ -18,7 +18,7 @@ import os
 
 from celery import Celery
 
-from training_core.contract.tasknames import REAP_RUNS, WORKER_HEARTBEAT
+from training_core.contract.tasknames import DELIVER_WEBHOOKS, REAP_RUNS, WORKER_HEARTBEAT
 from webapp.broker import SHARED_SETTINGS
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "workers.settings"
@@ -36,6 +36,7 @@ app.conf.update(
         "workers.tasks.reap_runs",
         "workers.tasks.import_dataset",
         "workers.tasks.worker_heartbeat",
+        "workers.tasks.deliver_webhooks",
     ),
     task_acks_late=False,
     worker_prefetch_multiplier=1,
@@ -50,6 +51,11 @@ app.conf.update(
     beat_schedule={
         "reap": {
             "task": REAP_RUNS,
+            "schedule": REAP_EVERY_S,
+            "options": {"expires": REAP_EVERY_S},
+        },
+        "webhooks": {
+            "task": DELIVER_WEBHOOKS,
             "schedule": REAP_EVERY_S,
             "options": {"expires": REAP_EVERY_S},
         },

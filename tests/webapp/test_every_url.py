@@ -18,6 +18,9 @@ from tests.webapp.stories import Story, launch
 from tests.webapp.url_rules import PEOPLE, RULES
 from webapp.accounts.invitations import make_invitation
 from webapp.accounts.models import Invitation, Membership, Project, Role, User
+from webapp.api.models import ApiToken
+from webapp.api.scopes import Scope
+from webapp.api.services import create_token
 from webapp.comments.models import Comment
 from webapp.comments.services import add_comment
 from webapp.datasets import services as datasets
@@ -26,6 +29,7 @@ from webapp.glass import dispatch as glass_dispatch
 from webapp.glass.models import GlassStep
 from webapp.metrics.views import report
 from webapp.runs.models import Run
+from webapp.webhooks.models import Endpoint
 
 
 class Address(NamedTuple):
@@ -61,6 +65,8 @@ class House(NamedTuple):
     invitation: Invitation
     comment: Comment
     glass: GlassStep
+    token: ApiToken
+    webhook: Endpoint
 
 
 @pytest.fixture
@@ -76,7 +82,10 @@ def house(bob: User, monkeypatch: pytest.MonkeyPatch) -> House:
     root = User.objects.create_superuser("root")
     invitation, _ = make_invitation(main, Role.VIEWER, days=7, uses=1, actor=root)
     comment = add_comment(story.run, bob, "Look.")
-    return House(story.run, dataset, job, invitation, comment, finish(ask_for_step(bob)))
+    glass = finish(ask_for_step(bob))
+    token, _ = create_token(bob, "nightly", [Scope.READ])
+    webhook = Endpoint.objects.create(user=bob, project=main, url="https://example.org/", kinds=[])
+    return House(story.run, dataset, job, invitation, comment, glass, token, webhook)
 
 
 @pytest.fixture
@@ -155,6 +164,8 @@ def fill(address: Address, house: House) -> str:
         "datasets": house.dataset.pk,
         "people": house.run.owner_id,
         "people:revoke": house.invitation.pk,
+        "tokens": house.token.pk,
+        "webhooks": house.webhook.pk,
     }
     fillings = {
         "<int:number>": house.run.number,
@@ -169,6 +180,12 @@ def fill(address: Address, house: House) -> str:
         "<slug:slug>": "main",
         "<int:user>": house.run.owner_id,
         "<path:object_id>": "1",
+        "<number>": house.run.number,
+        "<dataset>": house.dataset.pk,
+        "<import_id>": house.job.pk,
+        "<group>": 1,
+        "<slug>": "tiny-model",
+        "<slug:deed>": "test",
     }
     route = address.route
     for part, value in fillings.items():

@@ -14,6 +14,7 @@ REAP_RUNS = "reap_runs"
 IMPORT_DATASET = "import_dataset"
 WORKER_HEARTBEAT = "worker_heartbeat"
 GLASS_STEP = "glass_step"
+DELIVER_WEBHOOKS = "deliver_webhooks"
 
 QUEUE_OF_TASK = {
     TRAIN_RUN: QUEUE_TRAIN,
@@ -21,4 +22,5 @@ QUEUE_OF_TASK = {
     REAP_RUNS: QUEUE_CPU,
     IMPORT_DATASET: QUEUE_CPU,
     WORKER_HEARTBEAT: QUEUE_CPU,
+    DELIVER_WEBHOOKS: QUEUE_CPU,
 }

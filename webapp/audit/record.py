@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from webapp.audit.actions import ACTIONS
-from webapp.audit.address import current_address
 from webapp.audit.models import AuditEntry
+from webapp.audit.source import current_address, current_token
 
 
 def record(
@@ -41,6 +41,7 @@ def record(
         before=_plain(before or {}),
         after=_plain(after or {}),
         address=current_address.get(),
+        token=current_token.get(),
     )
 
 

@@ -47,6 +47,7 @@ ICONS: dict[str, str] = {
         '<rect x="5.4" y="5.4" width="8" height="8" rx="1"/>'
         '<path d="M10.6 5.4V3.6a1 1 0 0 0-1-1h-6a1 1 0 0 0-1 1v6a1 1 0 0 0 1 1h1.8"/>'
     ),
+    "key": '<circle cx="5" cy="11" r="2.6"/><path d="M6.9 9.1L13.4 2.6M11 5l2 2M9 7l1.4 1.4"/>',
     "trash": '<path d="M3 4.4h10M6.4 4.4V2.8h3.2v1.6M4.2 4.4l.6 9h6.4l.6-9"/>',
     "up": '<path d="M8 13V3.4M4.2 7.2L8 3.4l3.8 3.8"/>',
     "down": '<path d="M8 3v9.6M4.2 8.8L8 12.6l3.8-3.8"/>',
