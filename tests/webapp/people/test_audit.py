@@ -11,6 +11,7 @@ from django.contrib.auth import authenticate
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import InternalError, ProgrammingError, connection, transaction
 from django.test import Client, RequestFactory
+from webapp.audit.address import _address_of
 
 from tests.webapp.datasets.files import lines
 from tests.webapp.hostile import NAMES, RAW_MARKUP
@@ -21,7 +22,6 @@ from training_core.contract.presets import TINY_COPY
 from webapp.accounts.models import Membership, Project, Role, User
 from webapp.accounts.services import create_login_link, ensure_owner
 from webapp.audit.actions import ACTIONS
-from webapp.audit.address import _address_of
 from webapp.audit.models import AuditEntry
 from webapp.audit.record import record
 from webapp.audit.sign_in import failed
