@@ -17,6 +17,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def page(watched: Watched, ada: User) -> Page:
+    watched.expected.append("status of 422")  # a form with a fault, where a test sends one
     return watched.signed_in(ada)
 
 
