@@ -45,7 +45,11 @@ def test_a_token_is_made_used_and_revoked(page: Page, shoot: Callable[[Page, str
 
 
 def test_the_document_page_works_under_the_policy(page: Page) -> None:
+    page.emulate_media(color_scheme="dark")
     page.goto("/api/v1/docs")
+    expect(page.locator("html")).to_have_class("dark-mode")
+    page.emulate_media(color_scheme="light")
+    expect(page.locator("html")).to_have_class("")
     expect(page.locator("#swagger-ui")).to_contain_text("Launch a run")
     page.get_by_text("Launch a run").click()
     expect(page.locator("#swagger-ui")).to_contain_text("Needs the scope")
