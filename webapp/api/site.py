@@ -54,6 +54,12 @@ class StrictParser(Parser):
         return read_json(request.body)
 
 
+class DocumentPage(Swagger):
+    """The document for people, with a way back and in the visitor's theme."""
+
+    template = "api/docs.html"
+
+
 class TemperApi(NinjaAPI):
     """ninja with our errors and a complete document."""
 
@@ -99,7 +105,7 @@ api = TemperApi(
     urls_namespace="api",
     renderer=StrictRenderer(),
     parser=StrictParser(),
-    docs=Swagger({"validatorUrl": None, "docExpansion": "list"}),
+    docs=DocumentPage({"validatorUrl": None, "docExpansion": "list"}),
 )
 for _module in (house, runs, launch, control, metrics, results, datasets, imports):
     api.add_router("", _module.router)

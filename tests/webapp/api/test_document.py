@@ -59,3 +59,4 @@ def test_the_document_is_for_those_who_may_read(
     assert browser.get("/api/v1/openapi.json").status_code == 200
     page = browser.get("/api/v1/docs").content.decode()
     assert "https://" not in page
+    assert "/accounts/tokens/" in page

@@ -1,5 +1,8 @@
 """Every operation of the document, called with what its schema allows and with what it does not,
 over HTTP against the real server: no 500, answers as the document says, nobody in without a token.
+
+One walk over all operations with one server and one of everything: the requests are the same each
+time, and a failure names the operation and the request.
 """
 
 from __future__ import annotations
@@ -10,9 +13,10 @@ from typing import Any, NamedTuple
 
 import httpx2
 import pytest
+import requests
 import schemathesis
-from hypothesis import HealthCheck, Phase, settings
-from schemathesis import Case
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import Case, GenerationMode
 from schemathesis.checks import (
     content_type_conformance,
     not_a_server_error,
@@ -43,6 +47,14 @@ CALLS = [
     for method in methods
     if method in {"get", "post", "delete"}
 ]
+QUICK = settings(
+    max_examples=8,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 
 
 class House(NamedTuple):
@@ -53,8 +65,8 @@ class House(NamedTuple):
     run: int
 
 
-@pytest.fixture(scope="module")
-def server(engines: Engines, django_db_setup: None) -> Iterator[str]:
+@pytest.fixture
+def server(engines: Engines, transactional_db: None) -> Iterator[str]:
     """The real server, without a broker that anybody listens to."""
     port = free_port()
     log = engines.home / "fuzz-server.log"
@@ -68,7 +80,7 @@ def server(engines: Engines, django_db_setup: None) -> Iterator[str]:
 
 
 @pytest.fixture
-def house(server: str, transactional_db: None) -> House:
+def house(server: str) -> House:
     ada = User.objects.create_user("ada")
     _, secret = create_token(ada, "all", list(Scope))
     story = Story(launch(ada)).start()
@@ -77,31 +89,45 @@ def house(server: str, transactional_db: None) -> House:
     return House(server, secret, story.run.number)
 
 
-@SCHEMA.parametrize()
-@settings(
-    max_examples=12,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
-def test_answers_are_those_of_the_document(case: Case, house: House) -> None:
-    number = case.path_parameters.get("number")
-    if isinstance(number, int) and 0 < number < 2**31:
-        case.path_parameters["number"] = house.run  # else all would end at "no such run"
-    case.call_and_validate(
-        base_url=house.url, headers={"Authorization": f"Bearer {house.secret}"}, checks=CHECKS
-    )
+def test_answers_are_those_of_the_document(house: House) -> None:
+    asked = 0
+    with requests.Session() as session:
+        for found in SCHEMA.get_all_operations():
+            operation = found.ok()
+            raw = operation.definition.raw
+            asked += ask(operation, GenerationMode.POSITIVE, house, session)
+            if raw["parameters"] or "requestBody" in raw:
+                asked += ask(operation, GenerationMode.NEGATIVE, house, session)
+    assert asked > 8 * len(CALLS)
 
 
-@pytest.mark.parametrize(("method", "path"), CALLS, ids=[f"{m} {p}" for m, p in CALLS])
-def test_nobody_gets_in_without_a_token(method: str, path: str, house: House) -> None:
-    address = path.replace("{number}", str(house.run)).replace("{slug}", "tiny-model")
-    address = address.replace("{group}", "1").replace("{dataset}", "1")
-    address = address.replace("{import_id}", "6b0f7b1e-0000-4000-8000-000000000000")
-    for headers in ({}, {"Authorization": "Bearer temper_wrong"}):
-        answer = httpx2.request(method, house.url + address, headers=headers)
-        assert answer.status_code in {401, 429}
-        assert answer.headers["Content-Type"] == "application/problem+json"
+def ask(operation: Any, mode: GenerationMode, house: House, session: requests.Session) -> int:
+    """Send some requests of an operation and judge the answers; how many there were."""
+    count = 0
+    names_run = "{number}" in operation.path and mode == GenerationMode.POSITIVE
+    known = {"number": house.run} if names_run else None  # else all would end at "no such run"
+
+    @QUICK
+    @given(case=operation.as_strategy(mode, path_parameters=known))
+    def send(case: Case) -> None:
+        nonlocal count
+        count += 1
+        headers = {"Authorization": f"Bearer {house.secret}"}
+        case.call_and_validate(house.url, session, headers, checks=CHECKS)
+
+    send()
+    return count
+
+
+def test_nobody_gets_in_without_a_token(house: House) -> None:
+    for method, path in CALLS:
+        address = path.replace("{number}", str(house.run)).replace("{slug}", "tiny-model")
+        address = address.replace("{group}", "1").replace("{dataset}", "1")
+        address = address.replace("{import_id}", "6b0f7b1e-0000-4000-8000-000000000000")
+        for headers in ({}, {"Authorization": "Bearer temper_wrong"}):
+            answer = httpx2.request(method, house.url + address, headers=headers)
+            assert answer.status_code in {401, 429}, f"{method} {path}"
+            assert answer.headers["Content-Type"] == "application/problem+json"
 
 
 def test_the_walk_meets_every_operation() -> None:
