@@ -11,7 +11,7 @@ from django.contrib.auth import authenticate
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import InternalError, ProgrammingError, connection, transaction
 from django.test import Client, RequestFactory
-from webapp.audit.address import _address_of
+from webapp.audit.source import _address_of
 
 from tests.webapp.datasets.files import lines
 from tests.webapp.hostile import NAMES, RAW_MARKUP
