@@ -15,8 +15,10 @@ short tasks. What would surprise:
 from __future__ import annotations
 
 import os
+from logging.config import dictConfig
+from typing import Any
 
-from celery import Celery
+from celery import Celery, signals
 
 from training_core.contract.tasknames import REAP_RUNS, WORKER_HEARTBEAT
 from webapp.broker import SHARED_SETTINGS
@@ -59,5 +61,15 @@ app.conf.update(
         },
     },
 )
+
+
+@signals.setup_logging.connect
+def use_our_logging(**_: Any) -> None:
+    """Django's logging instead of Celery's: it hides secrets and can write JSON."""
+    from django.conf import settings  # noqa: PLC0415 - the variable above names them first
+
+    dictConfig(settings.LOGGING)
+
+
 app.steps["worker"].add("workers.steps:Pulse")
 app.steps["consumer"].add("workers.steps:LoopTick")

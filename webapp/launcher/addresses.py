@@ -14,6 +14,7 @@ import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from webapp.launcher import value_rules
 from webapp.launcher.errors import LauncherError
 
 DEFAULT_HOST = "127.0.0.1"
@@ -56,8 +57,8 @@ def last_port(base: Path) -> list[int]:
 
 def checked_port(text: str) -> int:
     """The number, or a sentence."""
-    if not text.isdigit() or not 0 < int(text) < 65536:
-        raise LauncherError(f"TEMPER_PORT is {text!r}, which is no port number (1 to 65535).")
+    if wrong := value_rules.port(text):
+        raise LauncherError(f"TEMPER_PORT {wrong}.")
     return int(text)
 
 
