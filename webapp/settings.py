@@ -5,7 +5,6 @@ Without any variable set, it points at the embedded engines that `manage.py up` 
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import secrets
 from contextlib import suppress
@@ -79,7 +78,6 @@ CSRF_TRUSTED_ORIGINS = env_list("TEMPER_TRUSTED_ORIGINS")
 USE_TLS = env_bool("TEMPER_TLS", default=False)
 TRUSTED_PROXIES = env_list("TEMPER_TRUSTED_PROXIES")
 METRICS_TOKEN = read_variable("TEMPER_METRICS_TOKEN")
-METRICS_NETWORKS = [ipaddress.ip_network(each) for each in env_list("TEMPER_METRICS_NETWORKS")]
 LOG_REQUESTS = env_bool("TEMPER_LOG_REQUESTS", default=False)
 
 DATABASES = {"default": database()}

@@ -16,6 +16,7 @@ admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-a
 # There is no mail, so a forgotten password is mended by `manage.py login-link`.
 NO_RESET = {"exception": Exception("Passwords are not reset by mail here.")}
 
+handler400 = "webapp.ui.views.errors.bad_request"
 handler500 = "webapp.ui.views.errors.server_error"
 
 urlpatterns = [

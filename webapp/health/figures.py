@@ -124,7 +124,7 @@ def _workers() -> Iterator[Metric]:
     slots: Counter[str] = Counter({QUEUE_TRAIN: 0, QUEUE_CPU: 0})
     for worker in workers:
         if worker.is_alive and not worker.is_deaf:
-            slots.update({queue: worker.slots for queue in worker.queues})
+            slots.update(dict.fromkeys(worker.queues, worker.slots))
     yield _gauges(
         "queue_slots",
         "Tasks that workers which can be heard do at once.",

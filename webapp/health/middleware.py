@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from asgiref.sync import iscoroutinefunction, sync_to_async
+from asgiref.sync import iscoroutinefunction
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
@@ -26,11 +26,11 @@ from webapp.health.request_clock import IN_PROGRESS, note_request
 logger = logging.getLogger("webapp.requests")
 
 Handler = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
-ALIVE = "/healthz"
+Pass = Callable[[HttpRequest], HttpResponseBase]
 
 
 def alive(_: HttpRequest) -> HttpResponse:
-    """The process turns its loop; nothing else is asked."""
+    """The process turns its loop and can begin a thread; nothing else is asked."""
     return _uncached(HttpResponse("alive\n", content_type="text/plain; charset=utf-8"))
 
 
@@ -50,29 +50,21 @@ def figures(request: HttpRequest) -> HttpResponse:
     return _uncached(HttpResponse(content, content_type=content_type))
 
 
-PROBES = {ALIVE: alive, "/readyz": ready, "/metrics": figures}
+PROBES: dict[str, Callable[[HttpRequest], HttpResponse]] = {
+    "/healthz": alive,
+    "/readyz": ready,
+    "/metrics": figures,
+}
 
 
-@sync_and_async_middleware
-def probes(get_response: Handler) -> Handler:
+def probes(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Pass:
     """Answers the probes, passes everything else on."""
-    if iscoroutinefunction(get_response):
 
-        async def answer_or_pass(request: HttpRequest) -> HttpResponseBase:
-            probe = _find_probe(request)
-            if probe is None:
-                passed = get_response(request)
-                return passed if isinstance(passed, HttpResponseBase) else await passed
-            # `alive` needs no thread: with all of them busy the process is still alive.
-            return probe(request) if probe is alive else await sync_to_async(probe)(request)
-
-        return answer_or_pass
-
-    def answer_or_pass_now(request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        probe = _find_probe(request)
+    def answer_or_pass(request: HttpRequest) -> HttpResponseBase:
+        probe = PROBES.get(request.path_info) if request.method in {"GET", "HEAD"} else None
         return get_response(request) if probe is None else probe(request)
 
-    return answer_or_pass_now
+    return answer_or_pass
 
 
 @sync_and_async_middleware
@@ -99,11 +91,6 @@ def request_clock(get_response: Handler) -> Handler:
         return response
 
     return timed_now
-
-
-def _find_probe(request: HttpRequest) -> Callable[[HttpRequest], HttpResponse] | None:
-    """The probe at this address, for those who read."""
-    return PROBES.get(request.path_info) if request.method in {"GET", "HEAD"} else None
 
 
 def _note(request: HttpRequest, response: HttpResponseBase, seconds: float) -> None:

@@ -8,7 +8,6 @@ no path and no user; those are in the log. Looks are shared: at most one in LOOK
 
 from __future__ import annotations
 
-import functools
 import logging
 import shutil
 import threading
@@ -21,7 +20,8 @@ import psycopg
 import redis
 from django.conf import settings
 from django.db import connections
-from django.db.migrations.loader import MigrationLoader
+
+from webapp.launcher.database_steps import known_migrations
 
 logger = logging.getLogger(__name__)
 
@@ -133,12 +133,6 @@ def _applied(connection: psycopg.Connection[Any]) -> frozenset[tuple[str, str]]:
     except psycopg.errors.UndefinedTable:
         return frozenset()
     return frozenset((str(app), str(name)) for app, name in rows)
-
-
-@functools.cache
-def known_migrations() -> frozenset[tuple[str, str]]:
-    """(app, name) of each migration that this code has; read from disk once a process."""
-    return frozenset(MigrationLoader(None, ignore_no_migrations=True).graph.nodes)
 
 
 def _look_at_valkey() -> Part:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from webapp.launcher import value_rules
 from webapp.launcher.errors import LauncherError
+from webapp.launcher.variables import LOOPBACK
 
 DEFAULT_HOST = "127.0.0.1"
 FIRST_PORT = 8000
@@ -106,6 +107,21 @@ def known_url(base: Path) -> str:
     except (OSError, ValueError, KeyError, TypeError):
         port = os.environ.get("TEMPER_PORT", str(FIRST_PORT))
         return base_url(host(), int(port) if port.isdigit() else FIRST_PORT)
+
+
+def public_url(base: Path) -> str:
+    """Where people open it: the proxy's origin where one ends TLS, else the server's own address.
+
+    The origin is the first in TEMPER_TRUSTED_ORIGINS, else https and the first name that
+    TEMPER_ALLOWED_HOSTS spells out.
+    """
+    if os.environ.get("TEMPER_TLS", "").lower() not in value_rules.YES:
+        return known_url(base)
+    origins = value_rules.split_list(os.environ.get("TEMPER_TRUSTED_ORIGINS", ""))
+    names = value_rules.split_list(os.environ.get("TEMPER_ALLOWED_HOSTS", ""))
+    spelled = [f"https://{name}" for name in names if name[0] not in "*." and name not in LOOPBACK]
+    whole = [origin for origin in origins if "*" not in origin]
+    return next(iter([*whole, *spelled]), known_url(base))
 
 
 def answers(url: str) -> bool:

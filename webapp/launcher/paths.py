@@ -22,6 +22,8 @@ SOCKET_ROOT = Path("/tmp")  # short; the directory below it is checked to be our
 POSTGRES_PORT = 5432  # only a part of the socket's file name: nothing listens on TCP
 DATABASE_NAME = "temper"
 DATABASE_USER = "temper"
+RESTORE_NOTE = "restoring"
+"""File in the data directory that names a backup for as long as it is being restored."""
 
 
 def data_dir() -> Path:

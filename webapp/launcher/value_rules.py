@@ -11,13 +11,15 @@ import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from training_core.contract.tasknames import QUEUE_OF_TASK
+
 Rule = Callable[[str], str]
 
 YES, NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
 SHORTEST_TOKEN = 24
 SHORTEST_KEY = 50
 HOST = re.compile(r"^(\*|\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])$")
-QUEUE = re.compile(r"^[A-Za-z0-9_.-]+$")
+QUEUES = tuple(sorted(set(QUEUE_OF_TASK.values()), reverse=True))
 
 
 def any_text(_: str) -> str:
@@ -53,16 +55,14 @@ def umask(text: str) -> str:
         mask = -1
     if 0 <= mask <= 0o777 and not mask & 0o700:
         return ""
-    return (
-        f"is {text!r}; it must be octal and leave its owner everything, like 077 or 007"
-    )
+    return f"is {text!r}; it must be octal and leave its owner everything, like 077 or 007"
 
 
 def queues(text: str) -> str:
-    """Names of queues; none is a machine that serves the web alone."""
+    """Queues that tasks are sent to; none is a machine that serves the web alone."""
     for name in split_list(text):
-        if not QUEUE.match(name):
-            return f"names a queue {name!r}: use letters, a-z, digits, dots and dashes"
+        if name not in QUEUES:
+            return f"names a queue {name!r}, to which nothing is sent: use {', '.join(QUEUES)}"
     return ""
 
 
@@ -120,7 +120,7 @@ def database_url(text: str) -> str:
     """PostgreSQL only."""
     scheme = urlsplit(text).scheme
     if scheme in {"postgres", "postgresql"}:
-        return ""
+        return _wrong_port(text)
     return (
         f"begins with {scheme or 'nothing'}:// but Temper needs PostgreSQL: "
         "postgresql://user:password@host:5432/name"
@@ -131,8 +131,17 @@ def redis_url(text: str) -> str:
     """Redis or Valkey."""
     scheme = urlsplit(text).scheme
     if scheme in {"redis", "rediss", "unix"}:
-        return ""
+        return _wrong_port(text)
     return f"begins with {scheme or 'nothing'}:// but must be redis://host:6379/0 or rediss://"
+
+
+def _wrong_port(url: str) -> str:
+    """A port that is none is most often a password that was not escaped."""
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        return "has no valid port: must a sign in the password be written as %2F, %3A or %40?"
+    return ""
 
 
 def split_list(text: str) -> list[str]:

@@ -18,8 +18,11 @@ from webapp.launcher import value_rules as rules
 from webapp.launcher.errors import LauncherError
 
 PREFIX = "TEMPER_"
+TEST_PREFIX = "TEMPER_TEST_"
+"""Tests mark their processes by variables whose names end in the number of a test process."""
 FILE_SUFFIX = "_FILE"
 LONGEST_SECRET_BYTES = 65_536
+LOOPBACK = frozenset({"127.0.0.1", "::1", "[::1]", "localhost"})
 Kind = Literal["plain", "secret", "internal"]
 
 
@@ -61,7 +64,7 @@ VARIABLES = (
     ),
     Variable(
         "TEMPER_WORKER_QUEUES",
-        "queues that this machine serves; empty for none",
+        "queues that this machine serves: `train` (runs), `cpu` (short tasks); empty for none",
         "`train,cpu`",
         rules.queues,
     ),
@@ -87,7 +90,8 @@ VARIABLES = (
     ),
     Variable(
         "TEMPER_TLS",
-        "`true` when a proxy ends TLS: secure cookies, HSTS, redirect to https",
+        "`true` when a proxy ends TLS: secure cookies, HSTS, redirect to https; needs "
+        "`TEMPER_TRUSTED_PROXIES`",
         "`false`",
         rules.yes_or_no,
     ),
@@ -111,12 +115,6 @@ VARIABLES = (
         "secret",
     ),
     Variable(
-        "TEMPER_METRICS_NETWORKS",
-        "opens `/metrics` to requests that come straight from these networks, as `10.0.0.0/8`",
-        "closed",
-        rules.networks,
-    ),
-    Variable(
         "TEMPER_LOG_LEVEL",
         "`DEBUG`, `INFO`, `WARNING` or `ERROR`",
         "`INFO`",
@@ -128,9 +126,7 @@ VARIABLES = (
         "`text`",
         rules.one_of("text", "json"),
     ),
-    Variable(
-        "TEMPER_LOG_REQUESTS", "`true` logs each request", "`false`", rules.yes_or_no
-    ),
+    Variable("TEMPER_LOG_REQUESTS", "`true` logs each request", "`false`", rules.yes_or_no),
     Variable(
         "TEMPER_DEBUG",
         "`true` shows Django's error pages; never where others can reach it",
@@ -138,13 +134,15 @@ VARIABLES = (
         rules.yes_or_no,
     ),
     Variable("TEMPER_CHROMIUM", "the browser that tests drive", "first on `PATH`"),
-    Variable("TEMPER_DATABASE_POOL", "set by the web server", rule=rules.yes_or_no, kind="internal"),
+    Variable(
+        "TEMPER_DATABASE_POOL",
+        "`true` in the web server: it pools connections",
+        rule=rules.yes_or_no,
+        kind="internal",
+    ),
     Variable("TEMPER_INSTANCE", "marks the processes of one `up`", kind="internal"),
     Variable("TEMPER_MODELS_DIR", "where a trainer finds prepared models", kind="internal"),
     Variable("TEMPER_TRAINER_OF", "marks the processes of one trainer", kind="internal"),
-    Variable("TEMPER_TEST_HOME", "marks the processes of one pytest", kind="internal"),
-    Variable("TEMPER_URL", "where the command-line client finds a server", kind="internal"),
-    Variable("TEMPER_TOKEN", "what the command-line client signs in with", kind="internal"),
 )
 BY_NAME = {variable.name: variable for variable in VARIABLES}
 
@@ -174,13 +172,13 @@ def check_environment(environment: Mapping[str, str] | None = None) -> None:
 
 def _unknown(environment: Mapping[str, str]) -> list[str]:
     """Names that begin like ours and are none: a misspelt one would be ignored in silence."""
-    names = set(BY_NAME) | {
-        each.name + FILE_SUFFIX for each in VARIABLES if each.kind == "secret"
-    }
+    names = set(BY_NAME) | {each.name + FILE_SUFFIX for each in VARIABLES if each.kind == "secret"}
     offered = [each.name for each in VARIABLES if each.kind != "internal"]
     problems = []
     for name in sorted(environment):
-        if name.startswith(PREFIX) and name not in names:
+        if name.startswith(TEST_PREFIX) or name in names:
+            continue
+        if name.startswith(PREFIX):
             near = difflib.get_close_matches(name, offered, n=1)
             hint = f"did you mean {near[0]}?" if near else "docs/operations.md lists all."
             problems.append(f"  {name} is no variable of Temper: {hint}")
@@ -203,14 +201,21 @@ def _wrong(environment: Mapping[str, str]) -> list[str]:
 
 
 def _contradictions(environment: Mapping[str, str]) -> list[str]:
-    """Variables that need each other."""
+    """Variables that need each other, or forbid each other."""
+    problems = []
     has_tls = environment.get("TEMPER_TLS", "").lower() in rules.YES
     if has_tls and not rules.split_list(environment.get("TEMPER_TRUSTED_PROXIES", "")):
-        return [
+        problems.append(
             "  TEMPER_TLS is true but TEMPER_TRUSTED_PROXIES is empty: name the address of the "
             "proxy that ends TLS, such as 127.0.0.1, else every request is sent to https for ever."
-        ]
-    return []
+        )
+    shows_errors = environment.get("TEMPER_DEBUG", "").lower() in rules.YES
+    if shows_errors and environment.get("TEMPER_HOST", "") not in {"", *LOOPBACK}:
+        problems.append(
+            "  TEMPER_DEBUG is true and TEMPER_HOST lets other machines in: error pages show the "
+            "code and its values. Drop one of them."
+        )
+    return problems
 
 
 def _read_file(name: str, path: Path) -> str:

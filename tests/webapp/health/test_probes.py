@@ -127,9 +127,7 @@ def test_a_full_disk_is_told(
 def test_many_askers_share_a_look(monkeypatch: pytest.MonkeyPatch, client: Client) -> None:
     looked = []
     part = readiness.Part("database", "ok", "")
-    monkeypatch.setattr(
-        readiness, "look", lambda: looked.append(1) or readiness.Readiness((part,))
-    )
+    monkeypatch.setattr(readiness, "look", lambda: looked.append(1) or readiness.Readiness((part,)))
     for _ in range(5):
         assert client.get("/readyz").status_code == 200
     assert len(looked) == 1
