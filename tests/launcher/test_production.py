@@ -111,18 +111,8 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
     if shutil.which("openssl") is None:
         pytest.skip("this machine has no openssl")
     chain, key = tmp_path / "fullchain.pem", tmp_path / "privkey.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=temper.example",
-    ]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=temper.example"]
     subprocess.run(
         [*command, "-keyout", str(key), "-out", str(chain)], capture_output=True, check=True
     )
