@@ -7,16 +7,19 @@ import os
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from django.test import Client
 
 from tests.architecture.sources import ROOT
 from tests.engines import Engines
 from tests.launcher.conftest import wait_for
+from webapp.accounts.models import User
 
 PAGE = (ROOT / "docs" / "deploy.md").read_text()
 BLOCKS = dict(re.findall(r"^```\w+\n# (/\S+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
@@ -85,13 +88,15 @@ def test_nginx_reads_its_configuration(tmp_path: Path, certificate: tuple[Path, 
     assert done.returncode == 0, done.stderr
 
 
-def write_nginx(folder: Path, certificate: tuple[Path, Path], ports: str = "") -> Path:
+def write_nginx(
+    folder: Path, certificate: tuple[Path, Path], changes: dict[str, str] | None = None
+) -> Path:
     """A whole configuration around the documented one; what it needs lies in the folder."""
     site = BLOCKS["/etc/nginx/conf.d/temper.conf"]
     for name, path in zip(("fullchain", "privkey"), certificate, strict=True):
         site = re.sub(rf"/etc/letsencrypt\S+/{name}\.pem", str(path), site)
-    for pair in filter(None, ports.split()):
-        documented, used = pair.split(">")
+    for documented, used in (changes or {}).items():
+        assert documented in site
         site = site.replace(documented, used)
     temp = "\n".join(
         f"{each}_temp_path {folder}/{each};"
@@ -176,6 +181,9 @@ def test_the_server_believes_its_proxy_alone(
         301,
         "https://temper.example/accounts/login/",
     )
+    sheet = re.search(rb"/static/css/base\.[0-9a-f]{12}\.css", page.body)  # type: ignore[attr-defined]
+    assert sheet, "names carry a hash"
+    assert "immutable" in answer(server, sheet[0].decode(), **HTTPS).headers["Cache-Control"]
     assert answer(server, "/readyz", host="10.0.0.7:8000").status == 200
     assert answer(server, "/metrics").status == 401
     assert answer(server, "/metrics", **HTTPS).status == 401
@@ -202,3 +210,63 @@ def test_without_a_token_the_figures_are_closed(
     server = serve(TEMPER_METRICS_TOKEN_FILE="")
     for headers in ({}, HTTPS, {"Authorization": "Bearer "}, {"Authorization": f"Bearer {TOKEN}"}):
         assert answer(server, "/metrics", **headers).status == 403
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture
+def proxy(
+    tmp_path: Path,
+    certificate: tuple[Path, Path],
+    serve: Callable[..., http.client.HTTPConnection],
+) -> Iterator[tuple[int, int]]:
+    """nginx under the documented configuration before the server; its two ports."""
+    nginx = shutil.which("nginx")
+    if nginx is None:
+        pytest.skip("this machine has no nginx")
+    plain, secure = free_port(), free_port()
+    changes = {
+        "listen 80;": f"listen 127.0.0.1:{plain};",
+        "listen 443 ssl;": f"listen 127.0.0.1:{secure} ssl;",
+        "127.0.0.1:8000": f"127.0.0.1:{serve().port}",
+    }
+    process = subprocess.Popen([nginx, "-c", str(write_nginx(tmp_path, certificate, changes))])
+    wait_for(lambda: is_open(secure))
+    yield plain, secure
+    process.terminate()
+    process.wait(20)
+
+
+def is_open(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.django_db(transaction=True)
+def test_pages_and_events_come_through_nginx(
+    proxy: tuple[int, int], client: Client, django_user_model: type[User]
+) -> None:
+    plain, secure = proxy
+    redirect = answer(http.client.HTTPConnection("127.0.0.1", plain, timeout=30), "/runs/")
+    assert (redirect.status, redirect.headers["Location"]) == (301, "https://temper.example/runs/")
+    trusting = ssl._create_unverified_context()
+    through = http.client.HTTPSConnection("127.0.0.1", secure, timeout=30, context=trusting)
+    page = answer(through, "/accounts/login/", X_Forwarded_Proto="http")
+    assert page.status == 200, "what a client says of itself is replaced"
+    assert page.headers["Strict-Transport-Security"]
+    assert answer(through, "/metrics").status == 401
+    client.force_login(django_user_model.objects.create_user("ada"))
+    cookie = f"sessionid={client.cookies['sessionid'].value}"
+    headers = {"Host": "temper.example", "Cookie": cookie}
+    through.request("GET", "/live/events?topics=runs", headers=headers)
+    stream = through.getresponse()
+    assert stream.headers["Content-Type"] == "text/event-stream"
+    first = [stream.readline() for _ in range(3)]
+    assert first[0].startswith(b"retry: "), "it comes at once, not when a buffer is full"
+    through.close()

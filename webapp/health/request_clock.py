@@ -5,8 +5,9 @@ One web process serves an installation's host, so the counts of this process are
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Gauge, Histogram, disable_created_metrics
 
+disable_created_metrics()  # when a counter began is not worth a series
 REGISTRY = CollectorRegistry()
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
