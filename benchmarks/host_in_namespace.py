@@ -2,9 +2,9 @@
 
 Used by `two_hosts.py`, as root on Linux. A host is a network namespace with a wire to this machine,
 and inside it a namespace of host name, of mounts and of processes. Killing its first process is a
-power cut: the kernel ends everything in it at once. What would surprise: a checkout in a folder that
-other users may not enter (root's home) is shown to the host alone, by mounts that nobody else sees;
-no mode of a file outside is changed.
+power cut: the kernel ends everything in it at once. What would surprise: a checkout in a folder
+that other users may not enter (root's home) is shown to the host alone, by mounts that nobody else
+sees; no mode of a file outside is changed.
 """
 
 from __future__ import annotations
