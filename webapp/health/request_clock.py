@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, disable_created_metrics
 
-disable_created_metrics()  # when a counter began is not worth a series
+disable_created_metrics()  # type: ignore[no-untyped-call]  # when a counter began is not worth a series
 REGISTRY = CollectorRegistry()
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

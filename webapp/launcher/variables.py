@@ -173,14 +173,18 @@ def check_environment(environment: Mapping[str, str] | None = None) -> None:
 def _unknown(environment: Mapping[str, str]) -> list[str]:
     """Names that begin like ours and are none: a misspelt one would be ignored in silence."""
     names = set(BY_NAME) | {each.name + FILE_SUFFIX for each in VARIABLES if each.kind == "secret"}
-    offered = [each.name for each in VARIABLES if each.kind != "internal"]
+    offered = [
+        each.name.removeprefix(PREFIX)  # which all have, so that it says nothing
+        for each in VARIABLES
+        if each.kind != "internal" and each.name.startswith(PREFIX)
+    ]
     problems = []
     for name in sorted(environment):
         if name.startswith(TEST_PREFIX) or name in names:
             continue
         if name.startswith(PREFIX):
-            near = difflib.get_close_matches(name, offered, n=1)
-            hint = f"did you mean {near[0]}?" if near else "docs/operations.md lists all."
+            near = difflib.get_close_matches(name.removeprefix(PREFIX), offered, n=1)
+            hint = f"did you mean {PREFIX}{near[0]}?" if near else "docs/operations.md lists all."
             problems.append(f"  {name} is no variable of Temper: {hint}")
     return problems
 
