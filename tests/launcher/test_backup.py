@@ -56,15 +56,21 @@ def finished(ada: User) -> Run:
     story = Story(launch(ada, "Finished")).start().say("hello\n")
     for step in range(1, 13):
         story.step(step)
-    story.rollouts(12).checkpoint(12, best=True).evaluate(12, "base", "Base", 0.4)
+    story.rollouts(12).checkpoint(12, best=True).evaluate(12, "final", "End", 0.4)
     return story.finish("succeeded", "done", "All steps are done.")
 
 
 @pytest.fixture
 def dataset(ada: User) -> None:
-    job = datasets.store_upload(ada, "sums.csv", [b"prompt,answer\n1+1,2\n2+2,4\n3+3,6\n"])
+    job = datasets.store_upload(
+        ada,
+        "sums.csv",
+        [b"prompt,answer\n" + b"".join(b"%d+1,%d\n" % (n, n + 1) for n in range(8))],
+    )
     datasets.start_import(job, "Sums", Mapping("prompt", "answer"), "")
     datasets.run_import(job.pk)
+    job.refresh_from_db()
+    assert job.state == job.State.DONE, (job.message, job.errors)
 
 
 def manage(base: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -99,7 +105,7 @@ def test_rows_charts_and_files_come_back(
 ) -> None:
     (installation / "models" / "prepared").mkdir()
     (installation / "models" / "prepared" / "weights").write_text("made again")
-    before = {"rows": read_rows(), "charts": read_charts("ada")}
+    before = {"charts": read_charts("ada"), "rows": read_rows()}  # signing in makes rows too
     files = read_files(installation / "runs", installation / "uploads")
     said: list[str] = []
     made = backup.take_backup(tmp_path / "kept", said.append)
@@ -108,11 +114,11 @@ def test_rows_charts_and_files_come_back(
     shutil.rmtree(installation)
 
     after = restored(base, tmp_path / "kept")
-    sessions = "sessions.Session"  # reading the charts above made one
     assert after["charts"] == before["charts"]
-    assert len(before["charts"][str(finished.number)]["curves"]) > 0
-    for table in before["rows"].keys() - {sessions, "accounts.User"}:
-        assert after["rows"][table] == before["rows"][table], table
+    assert before["charts"][str(finished.number)]["curves"]
+    for table, rows in before["rows"].items():
+        assert after["rows"][table] == rows, table
+    assert len(before["rows"]["datasets.DatasetRecord"]) == 8
     assert read_files(base / "runs", base / "uploads") == files
     assert not (base / "models").exists() or not read_files(base / "models")
     assert (base / "secret_key").stat().st_mode & 0o777 == 0o600
@@ -149,11 +155,16 @@ def test_runs_that_go_on_meanwhile_lose_nothing(
     charts = read_charts("ada")
 
     after = restored(base, tmp_path / "kept")
-    assert after["charts"] == charts, LATE
+    assert without_cursors(after["charts"]) == without_cursors(charts), LATE
     events = base / "runs" / str(going.run.pk) / "attempts" / "1" / "events.jsonl"
     assert events.read_bytes().endswith(b"}\n"), "up to its last whole line"
     numbers = [row for row in after["rows"]["runs.Run"] if "'attempt': 2" in row]
     assert len(numbers) == 1, "the row knows the attempt that its dump did not"
+
+
+def without_cursors(charts: dict[str, Any]) -> dict[str, Any]:
+    """Everything but the version of the rows, which counts the batches that they came in."""
+    return {run: {**chart, "cursor": 0} for run, chart in charts.items()}
 
 
 def begin_again(story: Story) -> None:
