@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,6 +44,14 @@ def installation(
         (tmp_path / "state" / name).mkdir(parents=True)
     monkeypatch.setenv("DATABASE_URL", engines.child_environment()["DATABASE_URL"])
     return tmp_path / "state"
+
+
+@pytest.fixture(autouse=True)
+def mask_restored() -> Iterator[None]:
+    """A restore sets the mask of its process."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
 
 
 @pytest.fixture
