@@ -20,7 +20,7 @@ from typing import Any
 
 from celery import Celery, signals
 
-from training_core.contract.tasknames import REAP_RUNS, WORKER_HEARTBEAT
+from training_core.contract.tasknames import DELIVER_WEBHOOKS, REAP_RUNS, WORKER_HEARTBEAT
 from webapp.broker import SHARED_SETTINGS
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "workers.settings"
@@ -34,9 +34,11 @@ app.conf.update(
     SHARED_SETTINGS,
     imports=(
         "workers.tasks.train_run",
+        "workers.tasks.glass_step",
         "workers.tasks.reap_runs",
         "workers.tasks.import_dataset",
         "workers.tasks.worker_heartbeat",
+        "workers.tasks.deliver_webhooks",
     ),
     task_acks_late=False,
     worker_prefetch_multiplier=1,
@@ -51,6 +53,11 @@ app.conf.update(
     beat_schedule={
         "reap": {
             "task": REAP_RUNS,
+            "schedule": REAP_EVERY_S,
+            "options": {"expires": REAP_EVERY_S},
+        },
+        "webhooks": {
+            "task": DELIVER_WEBHOOKS,
             "schedule": REAP_EVERY_S,
             "options": {"expires": REAP_EVERY_S},
         },

@@ -25,7 +25,7 @@ from webapp.launcher.valkey import EmbeddedValkey
 @pytest.fixture
 def shared(db: None, settings: SimpleNamespace, tmp_path: Path) -> Path:
     """The web host has been here."""
-    for name in ("runs", "uploads", "models"):
+    for name in ("runs", "uploads", "glass", "models"):
         setattr(settings, f"{name.upper()}_DIR", tmp_path / name)
     leave_markers()
     return tmp_path
@@ -46,7 +46,7 @@ def rewrite(shared: Path, **changes: str) -> None:
 def test_the_same_storage_code_and_schema(shared: Path) -> None:
     require_same_installation()
     left = [path.name for path in shared.rglob("*") if path.is_file()]
-    assert left == [MARKER] * 3, "the trial of writing leaves nothing"
+    assert left == [MARKER] * 4, "the trial of writing leaves nothing"
     assert json.loads((shared / "runs" / MARKER).read_text())["installation"]
 
 
@@ -162,10 +162,10 @@ def test_a_second_host_joins_by_one_command(
     alone = Host(second, "--workers-only", **servers)
     hosts.append(alone)
     assert alone.process.wait(60) == 1
-    assert alone.text.count("is not the folder of the web host") == 3, alone.text
+    assert alone.text.count("is not the folder of the web host") == 4, alone.text
     assert "Traceback" not in alone.text
 
-    for name in ("runs", "uploads", "models"):
+    for name in ("runs", "uploads", "glass", "models"):
         if (second / name).is_dir():
             (second / name).rmdir()
         (second / name).symlink_to(web / name)

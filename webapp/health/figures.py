@@ -1,4 +1,4 @@
-"""The figures of an installation in Prometheus' text form: runs, queues, workers, ingest, disk.
+"""The figures of an installation in Prometheus' text form: runs, queues, webhooks, workers, disk.
 
 Called by the probe `/metrics`. They are read from the rows when somebody asks and kept nowhere, so
 each web host says the same of the installation; its own requests it counts in `request_clock`.
@@ -28,17 +28,21 @@ from prometheus_client.registry import Collector
 
 from training_core.contract.tasknames import QUEUE_CPU, QUEUE_TRAIN
 from webapp.datasets.models import DatasetImport
+from webapp.glass.models import GlassStep
 from webapp.health.ingest_lag import read_backlog
 from webapp.health.readiness import LOOKS
 from webapp.health.request_clock import REGISTRY
 from webapp.metrics.broadcast import open_streams
 from webapp.runs.models import Run
 from webapp.runs.status import RunState
+from webapp.webhooks.models import Delivery, Endpoint
+from webapp.webhooks.services import due_deliveries
 from webapp.workers_page.models import Worker
 
 logger = logging.getLogger(__name__)
 
 BROKER_TIMEOUT_S = 2
+GLASS, IMPORT = GlassStep.State, DatasetImport.State
 Part = Callable[[], Iterable[Metric]]
 
 
@@ -64,7 +68,7 @@ class InstallationCollector(Collector):
         yield _gauge("event_streams", "Event streams that are open now.", float(open_streams()))
         parts: list[Part] = [_disk, _broker]
         if has_database and readiness.part("migrations").state == "ok":
-            parts += [_runs, _queues, _workers, _ingest, _database]
+            parts += [_runs, _queues, _glass, _webhooks, _workers, _ingest, _database]
         for part in parts:
             try:
                 yield from tuple(part())
@@ -86,23 +90,46 @@ def _runs() -> Iterator[Metric]:
 
 def _queues() -> Iterator[Metric]:
     """What waits in the rows, which are the truth, and for how long."""
-    runs = Run.objects.filter(state=RunState.QUEUED).aggregate(n=Count("pk"), t=Min("queued_at"))
-    imports = DatasetImport.objects.filter(state=DatasetImport.State.QUEUED).aggregate(
-        n=Count("pk"), t=Min("created_at")
+    waiting = (
+        (QUEUE_TRAIN, "run", Run.objects.filter(state=RunState.QUEUED), "queued_at"),
+        (QUEUE_TRAIN, "glass", GlassStep.objects.filter(state=GLASS.WAITING), "created_at"),
+        (QUEUE_CPU, "import", DatasetImport.objects.filter(state=IMPORT.QUEUED), "created_at"),
+        (QUEUE_CPU, "webhook", due_deliveries(), "next_try_at"),
     )
-    rows = ((QUEUE_TRAIN, runs), (QUEUE_CPU, imports))
+    rows = [
+        ((queue, kind), found.order_by().aggregate(n=Count("pk"), t=Min(since)))
+        for queue, kind, found, since in waiting
+    ]
     yield _gauges(
         "queue_waiting",
-        "Runs (train) or imports (cpu) that wait.",
-        ("queue",),
-        [((queue,), row["n"]) for queue, row in rows],
+        "Work that waits, by queue and kind.",
+        ("queue", "kind"),
+        [(labels, row["n"]) for labels, row in rows],
     )
     yield _gauges(
         "queue_oldest_age_seconds",
-        "How long the oldest of them has waited; 0 when none waits.",
-        ("queue",),
-        [((queue,), _age(row["t"])) for queue, row in rows],
+        "How long the oldest of it has waited; 0 when none waits.",
+        ("queue", "kind"),
+        [(labels, _age(row["t"])) for labels, row in rows],
     )
+
+
+def _glass() -> Iterator[Metric]:
+    """Steps under glass and tryouts; those that ended are deleted after 30 days."""
+    counted = GlassStep.objects.order_by().values("state").annotate(n=Count("pk"))
+    found = {str(row["state"]): row["n"] for row in counted}
+    values = [((state.value,), found.get(state.value, 0)) for state in GLASS]
+    yield _gauges("glass_steps", "Steps under glass and tryouts, by state.", ("state",), values)
+
+
+def _webhooks() -> Iterator[Metric]:
+    """Messages of webhooks; those that are settled are deleted after 30 days."""
+    counted = Delivery.objects.order_by().values("state").annotate(n=Count("pk"))
+    found = {str(row["state"]): row["n"] for row in counted}
+    values = [((state.value,), found.get(state.value, 0)) for state in Delivery.State]
+    yield _gauges("webhook_deliveries", "Messages of webhooks, by state.", ("state",), values)
+    off = Endpoint.objects.exclude(disabled_at=None).count()
+    yield _gauge("webhooks_off", "Webhooks that are switched off.", off)
 
 
 def _workers() -> Iterator[Metric]:

@@ -21,9 +21,11 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from webapp.datasets.models import Dataset, DatasetImport
+from webapp.glass.models import GlassStep
 from webapp.launcher import database_steps
 from webapp.launcher.backup_files import (
     DUMP,
+    GLASS,
     MANIFEST,
     MODELS,
     RUNS,
@@ -54,6 +56,8 @@ class Contents(NamedTuple):
     """Under which pg_dump sees the same."""
     runs: list[str]
     uploads: list[str]
+    glass: list[str]
+    """Steps under glass and tryouts."""
     datasets: int
     migrations: list[str]
     postgres: int
@@ -105,8 +109,8 @@ def _refuse_bad_target(target: Path) -> None:
     """A name that is taken, or lies in what is copied."""
     if target.exists() or target.is_symlink():
         raise LauncherError(f"{target} exists already: name a folder that does not.")
-    for folder in (settings.RUNS_DIR, settings.UPLOADS_DIR, settings.MODELS_DIR):
-        if target.resolve().is_relative_to(Path(folder).resolve()):
+    for folder in _folders(with_models=True):
+        if target.resolve().is_relative_to(folder.resolve()):
             raise LauncherError(f"{target} lies in {folder}, which is backed up: choose another.")
 
 
@@ -116,8 +120,7 @@ def _fill(folder: Path, say: Say, with_models: bool) -> Manifest:
     with look_at_contents() as contents:
         dump_database(folder, contents)
     say(f"  database {readable_size((folder / DUMP).stat().st_size)}")
-    total = size_of(Path(settings.RUNS_DIR)) + size_of(Path(settings.UPLOADS_DIR))
-    copier = Copier(folder, Progress(total, say).add)
+    copier = Copier(folder, Progress(_size_of_files(with_models), say).add)
     copier.note(DUMP)
     copy_files(copier, contents, say)
     if with_models:
@@ -136,14 +139,20 @@ def _fill(folder: Path, say: Say, with_models: bool) -> Manifest:
     return manifest
 
 
+def _folders(with_models: bool) -> list[Path]:
+    """Where the files lie that are copied."""
+    folders = [settings.RUNS_DIR, settings.UPLOADS_DIR, settings.GLASS_DIR]
+    return [Path(each) for each in (*folders, *([settings.MODELS_DIR] if with_models else []))]
+
+
+def _size_of_files(with_models: bool) -> int:
+    """Bytes in them."""
+    return sum(size_of(folder) for folder in _folders(with_models))
+
+
 def _refuse_small_disk(folder: Path, with_models: bool) -> None:
     """Better now than after an hour."""
-    parts = [
-        settings.RUNS_DIR,
-        settings.UPLOADS_DIR,
-        *([settings.MODELS_DIR] if with_models else []),
-    ]
-    needed = sum(size_of(Path(part)) for part in parts) + database_steps.database_size()
+    needed = _size_of_files(with_models) + database_steps.database_size()
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise LauncherError(
@@ -164,6 +173,7 @@ def look_at_contents() -> Iterator[Contents]:
             snapshot=snapshot,
             runs=[str(pk) for pk in Run.objects.order_by("number").values_list("pk", flat=True)],
             uploads=list(DatasetImport.objects.values_list("path", flat=True)),
+            glass=[str(pk) for pk in GlassStep.objects.order_by("pk").values_list("pk", flat=True)],
             datasets=Dataset.objects.count(),
             migrations=sorted(".".join(each) for each in database_steps.applied_migrations()),
             postgres=database_steps.server_major(),
@@ -190,6 +200,8 @@ def copy_files(copier: Copier, contents: Contents, say: Say) -> None:
     for upload in contents.uploads:
         with contextlib.suppress(FileNotFoundError):  # an upload that was no file we read
             copier.copy(Path(settings.UPLOADS_DIR) / upload, f"{UPLOADS}/{upload}")
+    for step in contents.glass:
+        copier.copy_tree(Path(settings.GLASS_DIR) / step, f"{GLASS}/{step}")
     key = data_dir() / SECRET_KEY
     if key.exists():
         copier.copy(key, SECRET_KEY)

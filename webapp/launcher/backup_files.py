@@ -25,7 +25,8 @@ from webapp.launcher.errors import LauncherError
 
 MANIFEST = "manifest.json"
 DUMP = "database.dump"
-RUNS, UPLOADS, MODELS, SECRET_KEY = "runs", "uploads", "models", "secret_key"
+RUNS, UPLOADS, GLASS, MODELS = "runs", "uploads", "glass", "models"
+SECRET_KEY = "secret_key"
 GROWING = frozenset({"events.jsonl", "control.jsonl"})
 CHUNK_BYTES = 1 << 20
 CHECKPOINT_TRIES = 5

@@ -41,7 +41,8 @@ def this_marker() -> Marker:
 
 def shared_folders() -> tuple[Path, ...]:
     """Folders that all hosts of an installation see."""
-    return Path(settings.RUNS_DIR), Path(settings.UPLOADS_DIR), Path(settings.MODELS_DIR)
+    folders = settings.RUNS_DIR, settings.UPLOADS_DIR, settings.GLASS_DIR, settings.MODELS_DIR
+    return tuple(Path(each) for each in folders)
 
 
 def leave_markers() -> None:

@@ -20,6 +20,7 @@ from webapp.launcher import database_steps
 from webapp.launcher.backup import Progress, Say
 from webapp.launcher.backup_files import (
     DUMP,
+    GLASS,
     MODELS,
     RUNS,
     SECRET_KEY,
@@ -78,7 +79,7 @@ def _refuse_occupied(base: Path, source: Path) -> None:
             "The database has tables already, and a backup is restored into an empty one alone. "
             f"Move {base} away, or name an empty database in DATABASE_URL, and repeat."
         )
-    folders = [Path(each) for each in (settings.RUNS_DIR, settings.UPLOADS_DIR)]
+    folders = [Path(each) for each in (settings.RUNS_DIR, settings.UPLOADS_DIR, settings.GLASS_DIR)]
     is_left = (base / RESTORE_NOTE).is_file() and (base / RESTORE_NOTE).read_text() == str(source)
     for folder in folders:
         found = [path for path in folder.glob("[!.]*") if path.exists()]
@@ -96,6 +97,7 @@ def copy_back(source: Path, manifest: Manifest, say: Say) -> None:
     places = {
         RUNS: Path(settings.RUNS_DIR),
         UPLOADS: Path(settings.UPLOADS_DIR),
+        GLASS: Path(settings.GLASS_DIR),
         MODELS: Path(settings.MODELS_DIR),
     }
     progress = Progress(sum(entry.size_bytes for entry in manifest.files.values()), say)

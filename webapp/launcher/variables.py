@@ -115,6 +115,12 @@ VARIABLES = (
         "secret",
     ),
     Variable(
+        "TEMPER_WEBHOOK_ALLOW_PRIVATE",
+        "`true` lets webhooks go to private and loopback addresses",
+        "`false`",
+        rules.yes_or_no,
+    ),
+    Variable(
         "TEMPER_LOG_LEVEL",
         "`DEBUG`, `INFO`, `WARNING` or `ERROR`",
         "`INFO`",
@@ -133,6 +139,10 @@ VARIABLES = (
         "`false`",
         rules.yes_or_no,
     ),
+    Variable(
+        "TEMPER_URL", "address to which the command `temper` talks: `docs/api.md`", "its own file"
+    ),
+    Variable("TEMPER_TOKEN", "token that the command `temper` shows", "its own file"),
     Variable("TEMPER_CHROMIUM", "the browser that tests drive", "first on `PATH`"),
     Variable(
         "TEMPER_DATABASE_POOL",

@@ -80,9 +80,9 @@ def test_runs_queues_and_their_ages(client: Client, with_token: None, ada: User)
     assert found["runs", ("queued",)] == 2
     assert found["runs", ("starting",)] + found["runs", ("running",)] == 1
     assert found["runs", ("failed",)] == 0, "none is a figure too"
-    assert found["queue_waiting", ("train",)] == 2
-    assert found["queue_oldest_age_seconds", ("train",)] == pytest.approx(3600, abs=30)
-    assert found["queue_oldest_age_seconds", ("cpu",)] == 0
+    assert found["queue_waiting", ("run", "train")] == 2
+    assert found["queue_oldest_age_seconds", ("run", "train")] == pytest.approx(3600, abs=30)
+    assert found["queue_oldest_age_seconds", ("import", "cpu")] == 0
     assert found["database_up", ()] == found["valkey_up", ()] == 1
     assert found["queue_messages", ("cpu",)] >= 0
     assert found["disk_free_bytes", ("data",)] > 0
