@@ -17,11 +17,14 @@ import pytest
 from tests.architecture.sources import ROOT
 from tests.engines import Engines
 from tests.launcher.installation_digest import read_charts, read_files, read_rows
+from tests.webapp.glass import steps
 from tests.webapp.stories import Story, launch
 from webapp.accounts.models import User
+from webapp.comments.services import add_comment, edit_comment
 from webapp.control.verdicts import Verdict
 from webapp.datasets import services as datasets
 from webapp.datasets.mapping import Mapping
+from webapp.glass.services import delete_step
 from webapp.launcher import backup, backup_files
 from webapp.launcher.errors import LauncherError
 from webapp.launcher.paths import RESTORE_NOTE
@@ -29,9 +32,18 @@ from webapp.launcher.postgres import EmbeddedPostgres
 from webapp.launcher.restore import restore
 from webapp.lifecycle import abandon_attempt
 from webapp.runs.models import Attempt, Checkpoint, Run
+from webapp.webhooks.models import Endpoint
+from webapp.webhooks.outbox import note_test
+from webapp.webhooks.services import disable, make_endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LATE = "what happened after the dump"
+CHANGE_THE_LOG = """
+import django
+django.setup()
+from webapp.audit.models import AuditEntry
+AuditEntry.objects.update(label="another")
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +51,7 @@ def installation(
     engines: Engines, settings: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """Folders of this test, and the tests' database for pg_dump."""
-    for name in ("runs", "uploads", "models"):
+    for name in ("runs", "uploads", "glass", "models"):
         setattr(settings, f"{name.upper()}_DIR", tmp_path / "state" / name)
         (tmp_path / "state" / name).mkdir(parents=True)
     monkeypatch.setenv("DATABASE_URL", engines.child_environment()["DATABASE_URL"])
@@ -81,6 +93,19 @@ def dataset(ada: User) -> None:
     assert job.state == job.State.DONE, (job.message, job.errors)
 
 
+@pytest.fixture
+def company(finished: Run, ada: User) -> None:
+    """What stands around a run: comments, webhooks, steps under glass, the audit log."""
+    comment = add_comment(finished, ada, "Look at *this*", step="3")
+    edit_comment(comment, "Look at **that**")
+    for url in ("https://on.example/hook", "https://off.example/hook"):
+        wanted = {"url": url, "project": None, "kinds": ["run.failed"]}
+        note_test(make_endpoint(ada, wanted))
+    disable(Endpoint.objects.get(url__contains="off"), "It answered 410.", ada)
+    steps.finish(steps.ask(ada))
+    steps.claim(steps.ask(ada, seed="1"))
+
+
 def manage(base: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command in an installation of its own, with its own embedded PostgreSQL."""
     return subprocess.run(
@@ -109,12 +134,18 @@ def restored(base: Path, folder: Path) -> dict[str, Any]:
 
 
 def test_rows_charts_and_files_come_back(
-    finished: Run, dataset: None, installation: Path, tmp_path: Path, base: Path
+    finished: Run,
+    dataset: None,
+    company: None,
+    installation: Path,
+    tmp_path: Path,
+    base: Path,
 ) -> None:
     (installation / "models" / "prepared").mkdir()
     (installation / "models" / "prepared" / "weights").write_text("made again")
     before = {"charts": read_charts("ada"), "rows": read_rows()}  # signing in makes rows too
-    files = read_files(installation / "runs", installation / "uploads")
+    kept = ("runs", "uploads", "glass")
+    files = read_files(*(installation / name for name in kept))
     said: list[str] = []
     made = backup.take_backup(tmp_path / "kept", said.append)
     assert (made.runs, made.datasets, made.has_models) == (1, 1, False)
@@ -127,7 +158,17 @@ def test_rows_charts_and_files_come_back(
     for table, rows in before["rows"].items():
         assert after["rows"][table] == rows, table
     assert len(before["rows"]["datasets.DatasetRecord"]) == 8
-    assert read_files(base / "runs", base / "uploads") == files
+    for table in ("webhooks.Endpoint", "webhooks.Delivery", "glass.GlassStep"):
+        assert len(before["rows"][table]) == 2, table
+    for table in ("comments.Comment", "comments.CommentEdit"):
+        assert len(before["rows"][table]) == 1, table
+    noted = " ".join(before["rows"]["audit.AuditEntry"])
+    for action in ("dataset.import", "webhook.make", "webhook.disable", "glass.ask"):
+        assert f"'{action}'" in noted
+    assert read_files(*(base / name for name in kept)) == files
+    assert any(name.endswith("/result.json") for name in files)
+    refused = manage(base, "-c", CHANGE_THE_LOG)
+    assert "append-only: UPDATE is refused" in refused.stderr, "the guard of the log comes back too"
     assert not (base / "models").exists() or not read_files(base / "models")
     assert (base / "secret_key").stat().st_mode & 0o777 == 0o600
 
@@ -146,9 +187,11 @@ def test_runs_that_go_on_meanwhile_lose_nothing(
         for step in range(1, 11):
             story.step(step)
         story.checkpoint(5).checkpoint(10)
+    shown = steps.finish(steps.ask(ada))
     copy_files = backup.copy_files
 
     def later(*arguments: Any) -> None:
+        assert delete_step(shown, ada)
         for step in range(11, 16):
             going.step(step)
         shutil.rmtree(going.run.run_dir.checkpoint(5))
@@ -166,6 +209,7 @@ def test_runs_that_go_on_meanwhile_lose_nothing(
     assert without_cursors(after["charts"]) == without_cursors(charts), LATE
     events = base / "runs" / str(going.run.pk) / "attempts" / "1" / "events.jsonl"
     assert events.read_bytes().endswith(b"}\n"), "up to its last whole line"
+    assert len(after["rows"]["glass.GlassStep"]) == 1, "its page says that the result is gone"
     numbers = [row for row in after["rows"]["runs.Run"] if "'attempt': 2" in row]
     assert len(numbers) == 1, "the row knows the attempt that its dump did not"
 

@@ -11,10 +11,16 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.webapp.glass import steps
 from tests.webapp.stories import Story, launch
 from webapp.accounts.models import User
+from webapp.glass import dispatch as glass_dispatch
+from webapp.glass.models import GlassStep
 from webapp.health import readiness
 from webapp.runs.models import Attempt, Run
+from webapp.webhooks import dispatch as webhook_dispatch
+from webapp.webhooks.models import Delivery, Endpoint
+from webapp.webhooks.outbox import note_test
 from webapp.workers_page.models import Worker
 
 TOKEN = "a-token-that-nobody-can-guess"
@@ -87,6 +93,46 @@ def test_runs_queues_and_their_ages(client: Client, with_token: None, ada: User)
     assert found["queue_messages", ("cpu",)] >= 0
     assert found["disk_free_bytes", ("data",)] > 0
     assert found["database_size_bytes", ()] > 1_000_000
+
+
+def test_steps_under_glass(
+    client: Client, with_token: None, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(glass_dispatch, "send_task", lambda *_: True)
+    step = steps.ask(ada)
+    GlassStep.objects.filter(pk=step.pk).update(created_at=timezone.now() - timedelta(minutes=5))
+    steps.finish(steps.ask(ada, seed="1"))
+    found = read(client)
+    assert found["queue_waiting", ("glass", "train")] == 1
+    assert found["queue_waiting", ("run", "train")] == 0
+    assert found["queue_oldest_age_seconds", ("glass", "train")] == pytest.approx(300, abs=30)
+    states = {state: found["glass_steps", (state,)] for state in ("waiting", "done", "failed")}
+    assert states == {"waiting": 1, "done": 1, "failed": 0}
+
+
+def test_messages_of_webhooks(
+    client: Client, with_token: None, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits for its next try is pending; what could be sent now waits in the queue."""
+    monkeypatch.setattr(webhook_dispatch, "send_task", lambda *_: True)
+    on = Endpoint.objects.create(user=ada, url="https://on.example/")
+    off = Endpoint.objects.create(user=ada, url="https://off.example/", disabled_at=timezone.now())
+    due, later, given_up, of_the_other = (note_test(each) for each in (on, on, on, off))
+    now = timezone.now()
+    for delivery, changes in (
+        (due, {"next_try_at": now - timedelta(minutes=5)}),
+        (later, {"next_try_at": now + timedelta(hours=1)}),
+        (given_up, {"state": Delivery.State.GIVEN_UP}),
+        (of_the_other, {"next_try_at": now - timedelta(hours=9)}),
+    ):
+        Delivery.objects.filter(pk=delivery.pk).update(**changes)
+    found = read(client)
+    assert found["webhook_deliveries", ("pending",)] == 3
+    assert found["webhook_deliveries", ("given_up",)] == 1
+    assert found["webhook_deliveries", ("delivered",)] == 0
+    assert found["webhooks_off", ()] == 1
+    assert found["queue_waiting", ("webhook", "cpu")] == 1
+    assert found["queue_oldest_age_seconds", ("webhook", "cpu")] == pytest.approx(300, abs=30)
 
 
 @pytest.mark.django_db
