@@ -3,7 +3,8 @@
 `workers.*` imports nothing else of `webapp` but `webapp.broker` and the launcher; the rooms behind
 the door are `webapp.control.*`, and nobody but this module opens them from outside. A run's way
 through here: `claim_run`, `prepare_directory`, then `heartbeat`, `read_orders`, `record_events`
-again and again, then `finish_attempt`. Beside it: `reap`, the workers' `worker_seen`, imports.
+again and again, then `finish_attempt`. Beside it: `reap`, the workers' `worker_seen`, imports,
+exports.
 
 What would surprise: any call may raise one of `DATABASE_DOWN` while PostgreSQL is away. The caller
 keeps its trainer alive, calls `forget_connection` and tries again.
@@ -35,6 +36,7 @@ from webapp.control.reingest import reingest
 from webapp.control.verdicts import Verdict
 from webapp.datasets.services import run_import
 from webapp.metrics import live
+from webapp.registry.services import ExportClaim, claim_export, finish_export, report_export
 from webapp.runs.status import RunState
 from webapp.workers_page.services import WorkerFacts, canary_sang, worker_gone, worker_seen
 
@@ -44,6 +46,7 @@ __all__ = [
     "BadLine",
     "Batch",
     "Claim",
+    "ExportClaim",
     "LeaseLost",
     "Orders",
     "RunState",
@@ -53,11 +56,13 @@ __all__ = [
     "append_commands",
     "canary_sang",
     "catch_up",
+    "claim_export",
     "claim_run",
     "commands_sent",
     "console_grew",
     "disown_predecessor",
     "finish_attempt",
+    "finish_export",
     "forget_connection",
     "heartbeat",
     "prepare_directory",
@@ -66,6 +71,7 @@ __all__ = [
     "reap",
     "record_events",
     "reingest",
+    "report_export",
     "run_import",
     "worker_gone",
     "worker_seen",

@@ -22,6 +22,7 @@ DATA_DIR = paths.data_dir()
 RUNS_DIR = DATA_DIR / "runs"
 UPLOADS_DIR = DATA_DIR / "uploads"
 MODELS_DIR = DATA_DIR / "models"
+EXPORTS_DIR = DATA_DIR / "exports"
 
 
 def env_bool(name: str, default: bool) -> bool:
@@ -97,6 +98,7 @@ INSTALLED_APPS = [
     "webapp.metrics",
     "webapp.rollouts",
     "webapp.evaluation",
+    "webapp.registry",
     "webapp.workers_page",
     "webapp.comments",
     "webapp.people",

@@ -34,6 +34,7 @@ app.conf.update(
         "workers.tasks.train_run",
         "workers.tasks.reap_runs",
         "workers.tasks.import_dataset",
+        "workers.tasks.export_checkpoint",
         "workers.tasks.worker_heartbeat",
     ),
     task_acks_late=False,

@@ -12,11 +12,13 @@ QUEUE_CPU = "cpu"
 TRAIN_RUN = "train_run"
 REAP_RUNS = "reap_runs"
 IMPORT_DATASET = "import_dataset"
+EXPORT_CHECKPOINT = "export_checkpoint"
 WORKER_HEARTBEAT = "worker_heartbeat"
 
 QUEUE_OF_TASK = {
     TRAIN_RUN: QUEUE_TRAIN,
     REAP_RUNS: QUEUE_CPU,
     IMPORT_DATASET: QUEUE_CPU,
+    EXPORT_CHECKPOINT: QUEUE_CPU,
     WORKER_HEARTBEAT: QUEUE_CPU,
 }

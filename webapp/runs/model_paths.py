@@ -41,7 +41,8 @@ def _problem_within(ref: str) -> str:
     """The exact reason for a path below a folder of Temper, else an empty string."""
     try:
         path = Path(ref).expanduser().resolve()
-        roots = [Path(root).resolve() for root in (settings.MODELS_DIR, settings.RUNS_DIR)]
+        homes = (settings.MODELS_DIR, settings.RUNS_DIR, settings.EXPORTS_DIR)
+        roots = [Path(root).resolve() for root in homes]
         if not any(path.is_relative_to(root) for root in roots):
             return ""
         if not path.is_dir():

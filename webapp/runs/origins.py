@@ -1,4 +1,4 @@
-"""Where a new run comes from: a preset, another run, a checkpoint, or nothing.
+"""Where a new run comes from: a preset, another run, a checkpoint, a model, or nothing.
 
 Called by the launch views. It gives the document to start from and what the launch is told.
 """
@@ -24,6 +24,7 @@ from webapp.runs.models import Checkpoint, Run
 from webapp.runs.services import launch_run, restart_from
 
 LONGEST_NAME = 120
+LONGEST_REF = 500
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Origin:
     parent: Run | None = None
     checkpoint: Checkpoint | None = None
     dataset: DatasetVersion | None = None
+    model: str = ""
+    """Model reference."""
 
     @property
     def words(self) -> str:
@@ -45,6 +48,8 @@ class Origin:
             return f"run #{self.parent.number}"
         if self.dataset is not None:
             return f"the first preset on {self.dataset}"
+        if self.model:
+            return "the first preset on another model"
         preset = self.preset or PRESETS[0]
         return f"the preset “{preset.title}”"
 
@@ -59,6 +64,9 @@ class Origin:
         document = preset.spec.model_dump(mode="json")
         if self.dataset is not None:
             return {**document, **_on_dataset(self.dataset, document)}
+        if self.model:
+            named = _name(f"Train {_last_part(self.model)}", "")
+            return {**document, "name": named, "model": {"ref": self.model}}
         return document
 
     @property
@@ -78,6 +86,8 @@ class Origin:
             return {"from": str(self.parent.number)}
         if self.dataset is not None:
             return {"dataset": str(self.dataset.pk)}
+        if self.model:
+            return {"model": self.model}
         return {"preset": self.preset.slug} if self.preset else {}
 
 
@@ -89,6 +99,8 @@ def find_origin(user: User | AnonymousUser, values: Mapping[str, str]) -> Origin
         return Origin(parent=get_run_for_user(user, _whole(number)))
     if key := values.get("dataset"):
         return Origin(dataset=get_version_for_user(user, key))
+    if ref := values.get("model"):
+        return Origin(model=ref[:LONGEST_REF].replace("\0", ""))
     if slug := values.get("preset"):
         preset = find_preset(slug)
         if preset is None:
@@ -140,6 +152,11 @@ def _on_dataset(version: DatasetVersion, document: dict[str, Any]) -> dict[str, 
         "held_out_items": min(64, max(2, version.held_out_count)),
     }
     return {"name": _name(f"Train on {version.dataset.name}", ""), "domains": [domain]}
+
+
+def _last_part(ref: str) -> str:
+    """What a model is called, without the folders or the organisation before it."""
+    return ref.rstrip("/").rpartition("/")[2] or ref
 
 
 def _name(name: str, ending: str) -> str:

@@ -45,6 +45,10 @@ STATES: dict[str, StateLook] = {
     "done": StateLook("done", "ok", "check", "Imported whole."),
     "rejected": StateLook("rejected", "bad", "cross", "Nothing was imported."),
     "ready": StateLook("ready", "ok", "check", "Ready to use."),
+    # exports
+    "making": StateLook("making", "busy", "play", "A worker makes it now."),
+    "cancelled": StateLook("cancelled", "calm", "stop", "Somebody did not want it any more."),
+    "expired": StateLook("expired", "calm", "hourglass", "It had its time and was removed."),
     # workers
     "idle": StateLook("idle", "ok", "check", "Ready for a run."),
     "busy": StateLook("busy", "busy", "play", "Has a run."),

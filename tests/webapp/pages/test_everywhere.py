@@ -36,6 +36,7 @@ FILLINGS = {
     "<int:number>": "1",
     "<int:pk>": "1",
     "<uuid:run_id>": "6b0f7b1e-0000-4000-8000-000000000000",
+    "<uuid:export_id>": "6b0f7b1e-0000-4000-8000-000000000000",
     "<uuid:import_id>": "6b0f7b1e-0000-4000-8000-000000000000",
     "<str:command>": "stop",
     "<str:token>": "x",
