@@ -12,6 +12,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from tests.webapp.registry.exports import make_ready
 from tests.webapp.stories import Story, launch
 from tests.webapp.url_rules import PEOPLE, RULES
 from webapp.accounts.invitations import make_invitation
@@ -21,7 +22,8 @@ from webapp.comments.services import add_comment
 from webapp.datasets import services as datasets
 from webapp.datasets.models import Dataset, DatasetImport
 from webapp.metrics.views import report
-from webapp.runs.models import Run
+from webapp.registry.models import ModelExport
+from webapp.runs.models import Checkpoint, Run
 
 
 class Address(NamedTuple):
@@ -56,18 +58,22 @@ class House(NamedTuple):
     job: DatasetImport
     invitation: Invitation
     comment: Comment
+    export: ModelExport
 
 
 @pytest.fixture
 def house(bob: User) -> House:
-    """A run with a history, a dataset, an upload that is none yet, an invitation, a comment."""
+    """A run with a history, a dataset, an upload that is none yet, an invitation, a comment, and
+    an export that can be downloaded."""
     story = Story(launch(bob)).start()
-    story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61)
+    story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61).checkpoint(61)
+    export = make_ready(Checkpoint.objects.get(run=story.run), bob)
     job = datasets.store_upload(bob, "a.csv", [b"prompt,answer\nq,1\n"])
     dataset = Dataset.objects.create(name="sums", owner=bob)
     main = Project.objects.main()
     invitation, _ = make_invitation(main, Role.VIEWER, days=7, uses=1, actor=bob)
-    return House(story.run, dataset, job, invitation, add_comment(story.run, bob, "Look."))
+    comment = add_comment(story.run, bob, "Look.")
+    return House(story.run, dataset, job, invitation, comment, export)
 
 
 @pytest.fixture
@@ -146,12 +152,14 @@ def fill(address: Address, house: House) -> str:
         "datasets": house.dataset.pk,
         "people": house.run.owner_id,
         "people:revoke": house.invitation.pk,
+        "registry": house.export.checkpoint_id,
     }
     fillings = {
         "<int:number>": house.run.number,
         "<int:pk>": pks.get(address.name, pks.get(address.name.partition(":")[0])),
         "<uuid:run_id>": house.run.pk,
         "<uuid:import_id>": house.job.pk,
+        "<uuid:export_id>": house.export.pk,
         "<str:command>": "stop",
         "<str:token>": "x",
         "<slug:slug>": "main",

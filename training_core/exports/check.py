@@ -100,9 +100,7 @@ def checked_words(check: ExportCheck | None, dtype: ExportDtype) -> str:
     if check is None:
         words = "The weights were not loaded again: the machine had too little memory for that."
     elif dtype == "float32":
-        words = (
-            f"{loaded} {check.tokens} tokens, every logit equals the checkpoint's, bit for bit."
-        )
+        words = f"{loaded} {check.tokens} tokens, every logit equals the checkpoint's, bit for bit."
     else:
         words = (
             f"The weights are rounded to {dtype}. {loaded} {check.tokens} tokens, logits differ "

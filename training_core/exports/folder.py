@@ -46,9 +46,9 @@ ANOTHER = "Export another checkpoint of the run."
 
 
 def export_checkpoint(folder: ExportDir, tell: Tell) -> ExportResult:
-    """Make `model/` of `source/`. Raises BadCheckpoint, BadModel or OSError; nothing is left then.
+    """Make `model/` of `source/`, which is let go then. `tell` hears of bytes done.
 
-    `tell` hears of bytes done, at most twice a second.
+    Raises BadCheckpoint or OSError; there is no `model/` then.
     """
     order = folder.read_order()
     shutil.rmtree(folder.aside, ignore_errors=True)
@@ -57,6 +57,7 @@ def export_checkpoint(folder: ExportDir, tell: Tell) -> ExportResult:
         result = _fill(folder.source, folder.aside, order, tell)
         folder.aside.rename(folder.model)
         fsync_directory(folder.root)
+        shutil.rmtree(folder.source, ignore_errors=True)  # its second names would hold the disk
         return result
     finally:
         shutil.rmtree(folder.aside, ignore_errors=True)

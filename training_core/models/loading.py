@@ -29,7 +29,7 @@ from training_core.models.chat import prompt_ids
 from training_core.models.eos import find_eos_ids, find_turn_end_id
 from training_core.models.policy import ModelFacts, Policy
 from training_core.models.prepare import prepare_builtin
-from training_core.models.probe import can_share_prompts, has_plain_head
+from training_core.models.probe import can_share_prompts, find_window_tokens, has_plain_head
 from training_core.models.tiny import build_tiny_model, build_tiny_tokenizer
 
 HUB_PATIENCE_S = 5
@@ -98,18 +98,20 @@ def make_policy(ref: str, loaded: LoadedModel, *, device: torch.device) -> Polic
             "Set eos_token in the tokenizer's files, or choose another model.",
         )
     model.to(device)
+    text_config = model.config.get_text_config(decoder=True)
     turn_end = find_turn_end_id(tokenizer)
     pad_id = tokenizer.pad_token_id
     facts = ModelFacts(
         ref=ref,
         architecture=type(model).__name__,
         parameters=sum(weight.numel() for weight in model.parameters()),
-        context_tokens=int(getattr(model.config, "max_position_embeddings", 0) or 1_000_000),
+        context_tokens=int(getattr(text_config, "max_position_embeddings", 0) or 1_000_000),
         eos_ids=eos_ids,
         turn_end_id=eos_ids[0] if turn_end is None else turn_end,
         pad_id=int(eos_ids[0] if pad_id is None else pad_id),
         plain_head=has_plain_head(model.eval()),
         shared_prompts=can_share_prompts(model),
+        window_tokens=find_window_tokens(model.config),
     )
     return Policy(model, tokenizer, facts)
 

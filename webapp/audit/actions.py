@@ -35,5 +35,9 @@ ACTIONS: dict[str, str] = {
     "dataset.upload": "uploaded a file",
     "dataset.import": "started an import",
     "dataset.version": "froze a dataset version",
+    "export.make": "asked for an export",
+    "export.cancel": "cancelled an export",
+    "export.download": "downloaded an export",
+    "export.delete": "deleted an export",
     "comment.delete": "deleted a comment",
 }

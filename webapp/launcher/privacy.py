@@ -13,7 +13,7 @@ from pathlib import Path
 from webapp.launcher.errors import LauncherError
 
 DEFAULT_UMASK = "077"
-PRIVATE = ("beat", "logs", "models", "runs", "uploads")
+PRIVATE = ("beat", "exports", "logs", "models", "runs", "uploads")
 
 
 def make_private(base: Path) -> None:

@@ -9,7 +9,7 @@ ROLE_WORDS: dict[str, str] = {
     Role.VIEWER: "Reads everything in the project and changes nothing.",
     Role.REVIEWER: "Reads everything in the project, as a viewer does.",
     Role.CURATOR: "Looks after all datasets of the project.",
-    Role.RESEARCHER: "Launches runs and steers their own; adds datasets.",
+    Role.RESEARCHER: "Launches runs and steers their own; adds datasets, exports models.",
     Role.ADMIN: "Everything in the project: members, invitations, everybody's runs, the audit log.",
 }
 

@@ -102,7 +102,8 @@ def _results(lineage: Document) -> str:
     step = lineage["checkpoint"]["step"]
     lines = [
         "## Held-out results\n",
-        "| weights | domain | solved (pass@1), 95 % interval | mean reward, 95 % interval | items |",
+        "With 95 % intervals.\n",
+        "| weights | domain | solved (pass@1) | mean reward | items |",
         "|---|---|---|---|---|",
     ]
     for evaluation in found:

@@ -1,4 +1,4 @@
-"""The directory of an export before its process starts: the checkpoint held fast, the order written.
+"""An export's directory before its process starts: the checkpoint held fast, the order written.
 
 Called by `services.claim_export` in a worker. The checkpoint's files get second names below the
 export: a trainer that removes its old checkpoints meanwhile takes nothing away.

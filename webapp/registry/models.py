@@ -1,7 +1,7 @@
 """Exports: checkpoints made into plain model folders that somebody can download.
 
-The folder lies in a directory of its own below EXPORTS_DIR until it expires; the row outlives it
-and says what there was. States:
+The folder lies in EXPORTS_DIR/RUN/EXPORT until it expires, so that its path says whose run's it is;
+the row outlives it and says what there was. States:
 
     queued --> running --> ready --> expired
        |          |
@@ -37,7 +37,7 @@ class ExportQuerySet(models.QuerySet["ModelExport"]):
 
     def standing(self) -> ExportQuerySet:
         """Those that another wish for the same would find."""
-        return self.filter(state__in=(*ModelExport.ACTIVE, ModelExport.State.READY))
+        return self.filter(state__in=ModelExport.STANDING)
 
     def overdue(self) -> ExportQuerySet:
         """Ready, and past their time."""
@@ -58,6 +58,7 @@ class ModelExport(models.Model):
         EXPIRED = "expired"
 
     ACTIVE = (State.QUEUED, State.RUNNING)
+    STANDING = (*ACTIVE, State.READY)
 
     id = models.UUIDField(primary_key=True, default=new_uuid7, editable=False)
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="exports")
@@ -116,7 +117,7 @@ class ModelExport(models.Model):
     @property
     def folder(self) -> ExportDir:
         """Its directory."""
-        return ExportDir(Path(settings.EXPORTS_DIR) / str(self.id))
+        return ExportDir(Path(settings.EXPORTS_DIR) / str(self.run_id) / str(self.id))
 
     @property
     def slug(self) -> str:

@@ -15,13 +15,13 @@ from django.db.models import Q
 
 from training_core.contract.events import DomainResult, Interval
 from training_core.contract.exports import ExportCheck, ExportedFile
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
 from webapp.evaluation.models import EvalRun
-from webapp.registry.access import checkpoints_for, exports_for, may_change
+from webapp.registry.access import checkpoints_for, exports_for, may_change, runs_for
 from webapp.registry.base_models import BaseModel, base_models
 from webapp.registry.models import ModelExport
 from webapp.registry.services import DTYPES, folder_bytes
-from webapp.runs.models import Checkpoint, Run
+from webapp.runs.models import Checkpoint
 
 CHECKPOINTS_PER_PAGE = 40
 MOST_EXPORTS = 50
@@ -40,17 +40,12 @@ class CheckpointView(NamedTuple):
 
 
 class ExportView(NamedTuple):
-    """One export as a page shows it."""
+    """One export as its own page shows it."""
 
     export: ModelExport
     may_change: bool
     files: list[ExportedFile]
     check: ExportCheck | None
-
-    @property
-    def slug(self) -> str:
-        """What its folder is called."""
-        return self.export.slug
 
 
 class ExportChoice(NamedTuple):
@@ -91,24 +86,26 @@ def view_of(user: User, export: ModelExport) -> ExportView:
     )
 
 
-def bases_for(user: User) -> list[BaseModel]:
+def bases_for(user: User, project: Project | None) -> list[BaseModel]:
     """The built-in models and those that visible runs started from, the newest first."""
-    runs = Run.objects.visible_to(user).order_by("-number")
+    runs = runs_for(user, project).order_by("-number")
     refs = runs.values_list("spec__model__ref", flat=True)[:2000]
     return base_models(list(dict.fromkeys(str(ref) for ref in refs if ref))[:MOST_BASES])
 
 
-def exports_of(user: User) -> list[ExportView]:
-    """The newest exports that still mean something: failed and cancelled ones are not listed
-    for others than those who made them."""
-    found = exports_for(user).select_related("run__owner", "owner").order_by("-created_at")
-    listed = found.filter(Q(pk__in=found.standing().values("pk")) | Q(owner=user))
-    return [view_of(user, export) for export in listed[:MOST_EXPORTS]]
+def list_exports(user: User, project: Project | None) -> list[ModelExport]:
+    """The newest exports that stand, and one's own that came to nothing."""
+    found = exports_for(user, project).select_related("run__project", "owner")
+    listed = found.filter(Q(state__in=ModelExport.STANDING) | Q(owner=user))
+    return list(listed.order_by("-created_at")[:MOST_EXPORTS])
 
 
-def checkpoints_page(user: User, words: str, number: int) -> Page[Checkpoint]:
+def checkpoints_page(
+    user: User, project: Project | None, words: str, number: int
+) -> Page[Checkpoint]:
     """A page of checkpoints on disk, the newest first; `words` picks runs by name or #number."""
-    found = checkpoints_for(user).select_related("run__owner").order_by("-created_at", "-pk")
+    found = checkpoints_for(user, project).select_related("run__owner", "run__project")
+    found = found.order_by("-created_at", "-pk")
     if words:
         wanted = words.removeprefix("#")
         named = Q(run__name__icontains=words)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from uuid import UUID
 
 from django.conf import settings
 
@@ -31,10 +32,28 @@ def problem_with_path(ref: str) -> str:
     """A sentence when no model can be loaded from a path, else an empty string."""
     if find_model_directory(ref) is not None:
         return ""
-    return _problem_within(ref) or (
+    return _problem_within(ref) or no_model(ref)
+
+
+def no_model(ref: str) -> str:
+    """The one sentence for places about which nothing is told."""
+    return (
         f"{_short(ref)} is no model that this server can read; give a directory written by "
         "save_pretrained, with its config.json."
     )
+
+
+def find_run_of_path(ref: str) -> UUID | None:
+    """The run to which a checkpoint or an export belongs; None for any other path."""
+    try:
+        path = Path(ref).expanduser().resolve()
+        for root in (settings.RUNS_DIR, settings.EXPORTS_DIR):
+            home = Path(root).resolve()
+            if path.is_relative_to(home) and path != home:
+                return UUID(path.relative_to(home).parts[0])
+    except (OSError, RuntimeError, ValueError):
+        pass
+    return None
 
 
 def _problem_within(ref: str) -> str:

@@ -20,6 +20,7 @@ from webapp.accounts.models import Project, User
 from webapp.datasets.access import get_version_for_user
 from webapp.datasets.models import DatasetVersion
 from webapp.runs.access import get_checkpoint_for_user, get_run_for_user
+from webapp.runs.model_paths import find_run_of_path, is_path
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.services import launch_run, restart_from
 
@@ -37,6 +38,8 @@ class Origin:
     dataset: DatasetVersion | None = None
     model: str = ""
     """Model reference."""
+    model_run: Run | None = None
+    """The run whose checkpoint or export the model is."""
 
     @property
     def words(self) -> str:
@@ -76,6 +79,8 @@ class Origin:
             return self.checkpoint.run.project
         if self.parent is not None:
             return self.parent.project
+        if self.model_run is not None:
+            return self.model_run.project
         return self.dataset.dataset.project if self.dataset is not None else None
 
     def hidden(self) -> dict[str, str]:
@@ -100,7 +105,7 @@ def find_origin(user: User | AnonymousUser, values: Mapping[str, str]) -> Origin
     if key := values.get("dataset"):
         return Origin(dataset=get_version_for_user(user, key))
     if ref := values.get("model"):
-        return Origin(model=ref[:LONGEST_REF].replace("\0", ""))
+        return _on_model(user, ref[:LONGEST_REF].replace("\0", ""))
     if slug := values.get("preset"):
         preset = find_preset(slug)
         if preset is None:
@@ -152,6 +157,13 @@ def _on_dataset(version: DatasetVersion, document: dict[str, Any]) -> dict[str, 
         "held_out_items": min(64, max(2, version.held_out_count)),
     }
     return {"name": _name(f"Train on {version.dataset.name}", ""), "domains": [domain]}
+
+
+def _on_model(user: User | AnonymousUser, ref: str) -> Origin:
+    """A run on another model: one of a run that the user sees goes to that run's project."""
+    runs = Run.objects.visible_to(user).select_related("project")
+    run_id = find_run_of_path(ref) if is_path(ref) else None
+    return Origin(model=ref, model_run=runs.filter(pk=run_id).first() if run_id else None)
 
 
 def _last_part(ref: str) -> str:

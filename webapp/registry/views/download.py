@@ -14,6 +14,7 @@ from webapp.registry.access import get_export_for_user
 from webapp.registry.archive import Archive, plan_archive, read_range
 from webapp.registry.models import ModelExport
 from webapp.registry.ranges import ByteRange, Unsatisfiable, wanted_range
+from webapp.registry.services import note_download
 from webapp.ui.people import signed_in
 
 GONE = (
@@ -25,7 +26,8 @@ GONE = (
 @require_safe
 def download(request: HttpRequest, export_id: UUID) -> HttpResponse | StreamingHttpResponse:
     """The whole, a range of it (206), or nothing new (304)."""
-    export = get_export_for_user(signed_in(request), export_id)
+    user = signed_in(request)
+    export = get_export_for_user(user, export_id)
     archive = find_archive(export)
     if archive is None:
         if export.is_active:
@@ -48,7 +50,11 @@ def download(request: HttpRequest, export_id: UUID) -> HttpResponse | StreamingH
     response["Cache-Control"] = "private, no-transform"
     disposition = content_disposition_header(as_attachment=True, filename=f"{export.slug}.tar")
     response["Content-Disposition"] = disposition or "attachment"
-    return get_conditional_response(request, etag=archive.etag, response=response) or response
+    answer = get_conditional_response(request, etag=archive.etag, response=response) or response
+    is_begun = answer is response and (part is None or part.start == 0)
+    if is_begun and request.method == "GET":
+        note_download(export, user)
+    return answer
 
 
 def find_archive(export: ModelExport) -> Archive | None:

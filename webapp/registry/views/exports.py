@@ -14,9 +14,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from webapp.registry import services
 from webapp.registry.access import (
-    get_changeable_export_for_user,
-    get_checkpoint_for_user,
+    get_changeable_export,
     get_export_for_user,
+    get_exportable_checkpoint,
+    get_usable_export,
 )
 from webapp.registry.models import ModelExport
 from webapp.registry.overview import export_choices, view_of
@@ -29,7 +30,7 @@ from webapp.ui.people import signed_in
 def new_export(request: HttpRequest, pk: int) -> HttpResponse:
     """GET asks in which type; POST asks a worker for it. The same wish again finds the same one."""
     user = signed_in(request)
-    checkpoint = get_checkpoint_for_user(user, pk)
+    checkpoint = get_exportable_checkpoint(user, pk)
     error = services.problem_with(checkpoint, "bfloat16") if request.method == "GET" else ""
     if request.method == "POST":
         try:
@@ -62,8 +63,9 @@ def export_progress(request: HttpRequest, export_id: UUID) -> HttpResponse:
 @require_POST
 def cancel(request: HttpRequest, export_id: UUID) -> HttpResponse:
     """Nobody wants it any more."""
-    export = get_changeable_export_for_user(signed_in(request), export_id)
-    if services.cancel_export(export):
+    user = signed_in(request)
+    export = get_changeable_export(user, export_id)
+    if services.cancel_export(export, user):
         messages.success(request, "The export is cancelled.")
     else:
         messages.warning(request, f"The export is {export.state}; there is nothing to cancel.")
@@ -73,7 +75,7 @@ def cancel(request: HttpRequest, export_id: UUID) -> HttpResponse:
 @require_POST
 def keep(request: HttpRequest, export_id: UUID) -> HttpResponse:
     """Let it stay, or let it expire after all."""
-    export = get_changeable_export_for_user(signed_in(request), export_id)
+    export = get_changeable_export(signed_in(request), export_id)
     services.keep_export(export, keep=request.POST.get("keep") == "1")
     return redirect("registry:export", export_id=export.pk)
 
@@ -81,8 +83,7 @@ def keep(request: HttpRequest, export_id: UUID) -> HttpResponse:
 @require_POST
 def use_as_base(request: HttpRequest, export_id: UUID) -> HttpResponse:
     """Keep it, since a run will need it, and open the launch page with it as the base model."""
-    user = signed_in(request)
-    export = get_export_for_user(user, export_id)
+    export = get_usable_export(signed_in(request), export_id)
     if not export.is_ready:
         raise Http404(f"This export is {export.state}.")
     services.keep_export(export)
@@ -93,12 +94,12 @@ def use_as_base(request: HttpRequest, export_id: UUID) -> HttpResponse:
 def delete(request: HttpRequest, export_id: UUID) -> HttpResponse:
     """GET names the consequence, POST removes folder and row."""
     user = signed_in(request)
-    export = get_changeable_export_for_user(user, export_id)
+    export = get_changeable_export(user, export_id)
     if request.method == "GET":
         name = "registry/delete.html" if wants_fragment(request) else "registry/delete_page.html"
         return render(request, name, {"view": view_of(user, export)})
     try:
-        services.delete_export(export)
+        services.delete_export(export, user)
     except ExportRefused as refusal:
         messages.warning(request, refusal.message)
         return redirect("registry:export", export_id=export.pk)

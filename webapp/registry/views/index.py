@@ -9,20 +9,22 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from webapp.registry.overview import bases_for, checkpoints_page, exports_of, with_results
+from webapp.registry.overview import bases_for, checkpoints_page, list_exports, with_results
 from webapp.ui.people import signed_in
+from webapp.ui.projects import current_project
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Base models, exports, and a page of checkpoints."""
-    user = signed_in(request)
+    user, project = signed_in(request), current_project(request)
     words = request.GET.get("q", "").strip()[:120].replace("\0", "")
     wanted = request.GET.get("page", "")
-    page = checkpoints_page(user, words, int(wanted) if re.fullmatch("[0-9]{1,6}", wanted) else 1)
+    number = int(wanted) if re.fullmatch("[0-9]{1,6}", wanted) else 1
+    page = checkpoints_page(user, project, words, number)
     context = {
-        "bases": bases_for(user),
-        "exports": exports_of(user),
+        "bases": bases_for(user, project),
+        "exports": list_exports(user, project),
         "page": page,
         "checkpoints": with_results(list(page)),
         "words": words,
@@ -34,11 +36,13 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_safe
 def exports(request: HttpRequest) -> HttpResponse:
     """The list of exports as it is now."""
-    return render(request, "registry/exports.html", {"exports": exports_of(signed_in(request))})
+    found = list_exports(signed_in(request), current_project(request))
+    return render(request, "registry/exports.html", {"exports": found})
 
 
 @never_cache
 @require_safe
 def bases(request: HttpRequest) -> HttpResponse:
     """The base models as they are now, while one is being prepared."""
-    return render(request, "registry/bases.html", {"bases": bases_for(signed_in(request))})
+    found = bases_for(signed_in(request), current_project(request))
+    return render(request, "registry/bases.html", {"bases": found})
