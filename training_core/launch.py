@@ -30,14 +30,18 @@ from training_core.models.device import (
     apply_plan,
     plan_compute,
 )
+from training_core.models.hub import FetchProgress
 from training_core.models.loading import load_directory, load_model, make_policy
 from training_core.models.policy import Policy
 from training_core.monitors.jsonl import EventLog
+from training_core.monitors.phase import PhaseReporter
 from training_core.monitors.steering import Steering
 from training_core.program import PlannedStage
 from training_core.rollouts.seeds import stream_seed
 from training_core.session import Session
 from training_core.state import RunState
+
+BYTES_OF_UNIT = 1_000_000
 
 
 def open_session(
@@ -57,7 +61,7 @@ def open_session(
     damaged: list[tuple[Path, str]] = []
     found = store.find_newest(lambda path, reason: damaged.append((path, reason)))
     _report_damage(log, damaged, found)
-    policy, plan = open_policy(spec, models_dir, found)
+    policy, plan = open_policy(spec, models_dir, found, fetched=_fetch_reporter(log))
     state = found.state if found else _fresh_state(spec)
     accelerator = Accelerator(
         cpu=plan.device.type == "cpu",
@@ -85,11 +89,22 @@ def open_session(
 
 
 def open_policy(
-    spec: RunSpec, models_dir: Path, found: Resumable | None
+    spec: RunSpec,
+    models_dir: Path,
+    found: Resumable | None,
+    *,
+    fetched: FetchProgress = lambda _done, _total: None,
 ) -> tuple[Policy, ComputePlan]:
-    """The policy on its device, with the weights of the checkpoint if there is one."""
+    """The policy on its device, with the weights of the checkpoint if there is one.
+
+    `fetched` hears of the bytes of a model that comes from the hub.
+    """
     ref = spec.model.ref
-    loaded = load_directory(found.path) if found else load_model(ref, models_dir=models_dir)
+    loaded = (
+        load_directory(found.path)
+        if found
+        else load_model(ref, models_dir=models_dir, fetched=fetched)
+    )
     parameters = sum(weight.numel() for weight in loaded.model.parameters())
     plan = plan_compute(spec.resources, parameters)
     apply_plan(plan)
@@ -150,6 +165,20 @@ def _report_damage(
             code="checkpoint_damaged",
             message=f"{path.name} is not whole ({reason}); {instead}.",
         )
+
+
+def _fetch_reporter(log: EventLog) -> FetchProgress:
+    """Bytes that come from the hub, as progress of the load phase in megabytes."""
+    reporter: PhaseReporter | None = None
+
+    def tell(done: int, total: int) -> None:
+        nonlocal reporter
+        size = -(-total // BYTES_OF_UNIT)
+        if reporter is None:
+            reporter = PhaseReporter(log, "load", step=0, stage="", total=size, unit="MB")
+        reporter.update(done // BYTES_OF_UNIT, total=size)
+
+    return tell
 
 
 def _no_progress(done: int, total: int, *, may_abandon: bool) -> None:

@@ -13,8 +13,9 @@ from typing import Literal, NamedTuple
 
 from django.conf import settings
 
+from training_core.contract.hub_cache import find_snapshot, hub_cache
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL
-from webapp.registry.model_files import ModelFiles, read_json, read_model_files
+from webapp.runs.model_files import ModelFiles, fault_of, read_json, read_model_files
 from webapp.runs.model_paths import find_model_directory, is_path
 from webapp.ui.model_progress import ModelProgress, read_model_progress
 
@@ -88,7 +89,10 @@ def describe_base(ref: str) -> BaseModel:
         return _describe_folder(ref, folder)
     if is_path(ref):
         return BaseModel(ref, ref, "folder", "A folder that this server cannot read.", "", None)
-    return BaseModel(ref, ref, "hub", "A model of the hub, fetched by the run.", "", None)
+    snapshot = find_snapshot(hub_cache(), ref)
+    if snapshot is None:
+        return BaseModel(ref, ref, "hub", "A model of the hub, fetched by the run.", "", None)
+    return _describe_snapshot(ref, snapshot)
 
 
 def _describe_builtin() -> BaseModel:
@@ -132,13 +136,27 @@ def _describe_folder(ref: str, folder: Path) -> BaseModel:
     )
 
 
+def _describe_snapshot(ref: str, folder: Path) -> BaseModel:
+    """A model of the hub that was fetched to this machine."""
+    files = read_model_files(folder)
+    return BaseModel(
+        ref,
+        ref,
+        "hub",
+        f"A model of the hub, here as of commit {folder.name[:12]}.",
+        files.licence,
+        files,
+        _truths(files),
+        parameters=files.parameters,
+        context_tokens=files.context_tokens,
+    )
+
+
 def _truths(files: ModelFiles) -> tuple[str, ...]:
     """What its files give away."""
     found = []
-    if not files.chat_template:
-        found.append("Its tokenizer has no chat template: runs on it are refused.")
-    if not files.size_bytes:
-        found.append("It holds no safetensors: runs on it are refused.")
+    if fault := fault_of(files):
+        found.append(f"Runs on it are refused: it {fault}.")
     if files.stored_as in {"bfloat16", "float16"}:
         found.append(f"Stored in {files.stored_as}; training keeps its weights in float32.")
     if files.pad_is_end:

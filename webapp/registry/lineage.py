@@ -15,7 +15,7 @@ from training_core.contract.stages import RlStage, StageSpec
 from webapp.datasets.services import find_version
 from webapp.evaluation.models import EvalRun
 from webapp.registry.base_models import LINEAGE, describe_base
-from webapp.registry.model_files import read_json
+from webapp.runs.model_files import read_json
 from webapp.runs.model_paths import find_model_directory
 from webapp.runs.models import Checkpoint, Run
 

@@ -13,6 +13,8 @@ from uuid import UUID
 
 from django.conf import settings
 
+from webapp.runs.model_files import fault_of, read_model_files
+
 
 def is_path(ref: str) -> bool:
     """Whether a reference is spelled like a path."""
@@ -29,9 +31,11 @@ def find_model_directory(ref: str) -> Path | None:
 
 
 def problem_with_path(ref: str) -> str:
-    """A sentence when no model can be loaded from a path, else an empty string."""
-    if find_model_directory(ref) is not None:
-        return ""
+    """A sentence when no model can be trained from a path, else an empty string."""
+    folder = find_model_directory(ref)
+    if folder is not None:
+        fault = fault_of(read_model_files(folder))
+        return f"{_short(ref)} {fault}." if fault else ""
     return _problem_within(ref) or no_model(ref)
 
 

@@ -16,6 +16,8 @@ CONTENT = {
     "README.md": b"# A model\n",
     "config.json": b"{}\n",
     "model.safetensors": bytes(range(256)) * 20,
+    "tokenizer.json": b"{}\n",
+    "tokenizer_config.json": b'{"chat_template": "{{ messages }}"}\n',
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from training_core.models.prepare import write_progress
 from training_core.models.tiny import CONTEXT_TOKENS, build_tiny_model, build_tiny_tokenizer
 from webapp.accounts.models import User
 from webapp.registry.base_models import base_models, describe_base
-from webapp.registry.model_files import read_header, read_model_files
+from webapp.runs.model_files import read_header, read_model_files
+from webapp.runs.model_paths import problem_with_path
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +74,52 @@ def test_an_odd_header_is_no_error(tmp_path: Path, header: Any) -> None:
     read_model_files(tmp_path)
 
 
-def test_a_folder_without_template_or_weights_says_that_runs_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    truths = " ".join(describe_base(str(tmp_path)).truths)
-    assert "no chat template" in truths
-    assert "no safetensors" in truths
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (["chat_template.jinja"], "has a tokenizer without a chat template"),
+        (["tokenizer.json"], "holds no tokenizer"),
+        (["model.safetensors"], "holds no weights in safetensors"),
+    ],
+)
+def test_a_folder_that_cannot_be_trained_says_so_before_the_launch(
+    saved: Path, tmp_path: Path, spoil: list[str], words: str
+) -> None:
+    folder = Path(shutil.copytree(saved, tmp_path / "model"))
+    assert problem_with_path(str(folder)) == ""
+    for name in spoil:
+        (folder / name).unlink()
+    assert words in problem_with_path(str(folder))
+    assert f"Runs on it are refused: it {words}" in " ".join(describe_base(str(folder)).truths)
+
+
+def test_pickles_alone_are_refused(saved: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(saved, tmp_path / "model"))
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    assert "pickle files alone" in problem_with_path(str(folder))
+
+
+def test_a_model_of_the_hub_that_was_fetched_is_here(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    assert not describe_base("org/name").is_here
+    home = tmp_path / "models--org--name"
+    (home / "refs").mkdir(parents=True)
+    (home / "refs" / "main").write_text("0123456789abcdef")
+    shutil.copytree(saved, home / "snapshots" / "0123456789abcdef")
+    base = describe_base("org/name")
+    assert base.is_here
+    assert "commit 0123456789ab" in base.origin
+    assert base.licence == "mit"
+    for ref in ("../name", "org/name/more", "org/\0"):
+        assert not describe_base(ref).is_here
+
+
+def test_the_moments_of_a_checkpoint_are_no_weights_of_a_model(saved: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(saved, tmp_path / "model"))
+    shutil.copyfile(folder / "model.safetensors", folder / "optimiser.safetensors")
+    assert read_model_files(folder) == read_model_files(saved)
 
 
 def test_the_built_in_model_is_prepared_or_says_how_far_it_is(settings: Any) -> None:

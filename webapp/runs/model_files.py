@@ -1,7 +1,7 @@
 """What the files of a model folder say, without loading it: type, context, weights, licence.
 
-Called by `base_models`. Nothing here raises for a folder that is odd: what cannot be read is None,
-since a page that lists models must not fail over one of them.
+Called by the preflight and by `registry.base_models`. Nothing here raises for a folder that is odd:
+what cannot be read is None, since a page that lists models must not fail over one of them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ import yaml
 LONGEST_HEADER_BYTES = 100_000_000
 """The limit of the safetensors format itself."""
 LONGEST_TEXT_BYTES = 20_000_000
+MOMENTS = "optimiser.safetensors"
+"""Lies beside the weights in a run's own checkpoint."""
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 _FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)\r?\n---\r?\n", re.DOTALL)
 
 
@@ -35,6 +39,10 @@ class ModelFiles(NamedTuple):
     """All files of weights together."""
     licence: str
     """As the model card says; empty when it does not."""
+    pickles: bool
+    """Whether there are weights that only running them would read."""
+    tokenizer: bool
+    """Whether it has a vocabulary."""
     chat_template: bool
     """Whether its tokenizer can render a chat prompt."""
     pad_is_end: bool
@@ -45,7 +53,8 @@ def read_model_files(folder: Path) -> ModelFiles:
     """Look at a folder."""
     config = read_json(folder / "config.json")
     tokenizer = read_json(folder / "tokenizer_config.json")
-    weights = sorted(_files(folder, "*.safetensors"))
+    found = sorted(_files(folder, "*.safetensors"))
+    weights = [path for path in found if path.name != MOMENTS]
     headers = [read_header(path) for path in weights]
     text = config.get("text_config") if isinstance(config.get("text_config"), dict) else config
     names = config.get("architectures")
@@ -56,11 +65,35 @@ def read_model_files(folder: Path) -> ModelFiles:
         stored_as=_type(headers),
         size_bytes=sum(_size(path) for path in weights),
         licence=_licence(folder),
+        pickles=any(_files(folder, kind) for kind in PICKLES),
+        tokenizer=any((folder / name).is_file() for name in VOCABULARIES),
         chat_template=bool(tokenizer.get("chat_template"))
         or bool(_files(folder, "chat_template.jinja")),
         pad_is_end=_token(tokenizer.get("pad_token")) == _token(tokenizer.get("eos_token"))
         and bool(tokenizer.get("eos_token")),
     )
+
+
+def fault_of(files: ModelFiles) -> str:
+    """Why a run on such a folder would be refused, as the end of a sentence; empty when it is not.
+
+    What the files cannot tell (an architecture, an end token) the trainer says within seconds.
+    """
+    if not files.size_bytes and files.pickles:
+        return (
+            "keeps its weights in PyTorch pickle files alone, which cannot be read safely; convert "
+            "them to safetensors"
+        )
+    if not files.size_bytes:
+        return "holds no weights in safetensors"
+    if not files.tokenizer:
+        return "holds no tokenizer; save it there with its save_pretrained"
+    if not files.chat_template:
+        return (
+            "has a tokenizer without a chat template; choose the model's instruct version, or add "
+            "a chat_template to its tokenizer files"
+        )
+    return ""
 
 
 def read_json(path: Path) -> dict[str, Any]:
