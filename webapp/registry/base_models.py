@@ -15,11 +15,18 @@ from django.conf import settings
 
 from training_core.contract.hub_cache import find_snapshot, hub_cache
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL
+from training_core.contract.wheels import (
+    PREFIX,
+    find_model,
+    find_package,
+    is_wheel,
+    problem_with_wheel,
+)
 from webapp.runs.model_files import ModelFiles, fault_of, read_json, read_model_files
 from webapp.runs.model_paths import find_model_directory, is_path
 from webapp.ui.model_progress import ModelProgress, read_model_progress
 
-Kind = Literal["builtin", "folder", "hub"]
+Kind = Literal["builtin", "folder", "wheel", "hub"]
 TINY_PARAMETERS = 821_120
 TINY_CONTEXT_TOKENS = 2048
 BUILTIN_TRUTHS = (
@@ -89,6 +96,8 @@ def describe_base(ref: str) -> BaseModel:
         return _describe_folder(ref, folder)
     if is_path(ref):
         return BaseModel(ref, ref, "folder", "A folder that this server cannot read.", "", None)
+    if is_wheel(ref):
+        return _describe_wheel(ref)
     snapshot = find_snapshot(hub_cache(), ref)
     if snapshot is None:
         return BaseModel(ref, ref, "hub", "A model of the hub, fetched by the run.", "", None)
@@ -133,6 +142,28 @@ def _describe_folder(ref: str, folder: Path) -> BaseModel:
         truths,
         parameters=files.parameters,
         context_tokens=files.context_tokens,
+    )
+
+
+def _describe_wheel(ref: str) -> BaseModel:
+    """A model inside an installed package; one in a GGUF is unpacked by the first run on it."""
+    package = find_package(ref)
+    found = find_model(package) if package else None
+    if found is None:
+        return BaseModel(ref, ref, "wheel", problem_with_wheel(ref), "", None)
+    if not found.is_dir():
+        found = Path(settings.MODELS_DIR) / f"wheel-{ref.removeprefix(PREFIX)}-{found.stem}"
+    files = read_model_files(found) if (found / "config.json").is_file() else None
+    return BaseModel(
+        ref,
+        ref,
+        "wheel",
+        "A model inside an installed package.",
+        files.licence if files else "",
+        files,
+        _truths(files) if files else (),
+        parameters=files.parameters if files else None,
+        context_tokens=files.context_tokens if files else None,
     )
 
 

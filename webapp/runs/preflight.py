@@ -16,6 +16,7 @@ from training_core.contract.field_errors import FieldError
 from training_core.contract.rewards import RewardSpec, iter_leaves
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
 from training_core.contract.stages import SftStage
+from training_core.contract.wheels import is_wheel, problem_with_wheel
 from training_core.rewards.gold import gold_faults
 from webapp.accounts.models import Project
 from webapp.datasets.models import DatasetVersion
@@ -56,7 +57,7 @@ def fill_content_hashes(spec: RunSpec) -> RunSpec:
 
 
 def _model_errors(ref: str, project: Project | None) -> Iterator[FieldError]:
-    """A model that is neither built in, nor on disk, nor spelled like a hub id."""
+    """A model that is neither built in, nor on disk or installed, nor spelled like a hub id."""
     if ref in {BUILTIN_MODEL, TINY_MODEL}:
         return
     if is_path(ref) and _is_of_another_project(ref, project):
@@ -64,11 +65,14 @@ def _model_errors(ref: str, project: Project | None) -> Iterator[FieldError]:
     elif is_path(ref):
         if problem := problem_with_path(ref):
             yield FieldError("model.ref", problem)
+    elif is_wheel(ref):
+        if problem := problem_with_wheel(ref):
+            yield FieldError("model.ref", problem)
     elif not HUB_ID.fullmatch(ref):
         yield FieldError(
             "model.ref",
             f"{ref!r} is no model: use {BUILTIN_MODEL}, {TINY_MODEL}, a hub id such as org/name, "
-            "or a path that begins with / or ./.",
+            "a path that begins with / or ./, or wheel:NAME.",
         )
     elif len(ref) > LONGEST_HUB_ID:
         yield FieldError("model.ref", f"A hub id has at most {LONGEST_HUB_ID} characters.")
