@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import os
 import sys
 import threading
 import traceback
@@ -21,8 +22,11 @@ from training_core.contract.exports import ExportDir, ExportResult
 from training_core.exports.folder import export_checkpoint
 from training_core.failures import TrainingFailure
 from training_core.models.device import usable_threads
+from training_core.models.processor import use_repeatable_products
 from workers.lifeline import exit_with_supervisor
 
+BEHIND_TRAINERS = 10
+"""An export waits for processor time, a run does not."""
 RETRY = "The export can be made again; the console has the details."
 
 
@@ -31,6 +35,8 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="export_main", description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = ExportDir(parser.parse_args(argv).folder)
+    use_repeatable_products()  # the same weights, loaded twice, are compared bit by bit
+    os.nice(BEHIND_TRAINERS)
     disable_progress_bar()  # type: ignore[no-untyped-call]
     torch.set_num_threads(usable_threads())
     threading.Thread(target=exit_with_supervisor, daemon=True).start()
