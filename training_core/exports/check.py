@@ -7,7 +7,7 @@ folder's user will, one after the other, and read the same short prompt.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 import torch
@@ -78,9 +78,10 @@ def judge(expected: Reading, found: Reading, dtype: ExportDtype) -> ExportCheck:
 def read_probe(path: Path) -> Reading:
     """Open a folder and read the probe. Raises BadCheckpoint where weights and config differ."""
     tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
-    model, report = AutoModelForCausalLM.from_pretrained(
+    opened: Any = AutoModelForCausalLM.from_pretrained(
         path, local_files_only=True, output_loading_info=True
     )
+    model, report = opened
     lacking = sorted({*report["missing_keys"], *(str(key) for key in report["mismatched_keys"])})
     unknown = sorted(report["unexpected_keys"])
     if lacking or unknown:

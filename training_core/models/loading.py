@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, __version__
-from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from training_core.contract.domains import Message
@@ -134,7 +134,7 @@ def check_config(name: str, folder: Path) -> None:
             f"{name} needs code of its own, which is not run here: a model's code can do anything.",
             "Choose a model that transformers itself knows.",
         )
-    if kind in CONFIG_MAPPING_NAMES:
+    if kind in CONFIG_MAPPING:
         raise BadModel(
             f"{name} is of the kind {kind}, which is no causal language model.",
             "Choose a model that writes text from left to right.",

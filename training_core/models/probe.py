@@ -59,7 +59,7 @@ def find_window_tokens(config: Any) -> int | None:
 
     A sequence of no more tokens than that is read as if there were no window.
     """
-    layers = DynamicCache(config=config).layers
+    layers: list[Any] = DynamicCache(config=config).layers
     windows = [int(layer.sliding_window) for layer in layers if getattr(layer, "is_sliding", False)]
     return min(windows, default=None)
 

@@ -127,8 +127,8 @@ def with_results(checkpoints: Sequence[Checkpoint]) -> list[CheckpointView]:
         row.run_id: row
         for row in EvalRun.objects.current()
         .filter(run__in=runs)
-        .order_by("run", "step", "at")
-        .distinct("run")
+        .order_by("run_id", "step", "at", "pk")
+        .distinct("run_id")
     }
     views = []
     for checkpoint in checkpoints:

@@ -48,7 +48,7 @@ class ExportClaim(NamedTuple):
 
     export_id: UUID
     attempt: int
-    project_id: int
+    project_id: int | None
     folder: ExportDir
 
 

@@ -125,8 +125,10 @@ def read_header(path: Path) -> dict[str, Any]:
 def _parameters(headers: list[dict[str, Any]]) -> int | None:
     """Products of all shapes."""
     try:
-        return sum(math.prod(entry["shape"]) for header in headers for entry in header.values())
-    except (KeyError, TypeError):
+        return sum(
+            int(math.prod(entry["shape"])) for header in headers for entry in header.values()
+        )
+    except (KeyError, TypeError, ValueError):
         return None
 
 

@@ -68,8 +68,8 @@ class Origin:
         if self.dataset is not None:
             return {**document, **_on_dataset(self.dataset, document)}
         if self.model:
-            named = _name(f"Train {_last_part(self.model)}", "")
-            return {**document, "name": named, "model": {"ref": self.model}}
+            trained = self.model_run.name if self.model_run else _last_part(self.model)
+            return {**document, "name": _name(f"On {trained}", ""), "model": {"ref": self.model}}
         return document
 
     @property

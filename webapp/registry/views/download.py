@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -44,17 +45,17 @@ def download(request: HttpRequest, export_id: UUID) -> HttpResponse | StreamingH
         refused = HttpResponse(status=416)
         refused["Content-Range"] = f"bytes */{archive.size}"
         return refused
-    response = _answer(request, archive, part)
+    response: Any = _answer(request, archive, part)
     response["ETag"] = archive.etag
     response["Accept-Ranges"] = "bytes"
     response["Cache-Control"] = "private, no-transform"
     disposition = content_disposition_header(as_attachment=True, filename=f"{export.slug}.tar")
     response["Content-Disposition"] = disposition or "attachment"
-    answer = get_conditional_response(request, etag=archive.etag, response=response) or response
+    answer = get_conditional_response(request, etag=archive.etag, response=response)
     is_begun = answer is response and (part is None or part.start == 0)
     if is_begun and request.method == "GET":
         note_download(export, user)
-    return answer
+    return answer or response
 
 
 def find_archive(export: ModelExport) -> Archive | None:
