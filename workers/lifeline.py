@@ -1,6 +1,6 @@
 """The pipe by which a process that computes learns that its supervisor is gone.
 
-Used by `workers.trainer_main` and `workers.export_main`, in a thread.
+Used by `workers.trainer_main`, `workers.glass_main` and `workers.export_main`, in a thread.
 """
 
 from __future__ import annotations

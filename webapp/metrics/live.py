@@ -22,7 +22,7 @@ from django.utils import timezone
 from webapp.metrics.models import LiveEvent
 
 CHANNEL = "temper_live"
-PROJECT_TOPICS = frozenset({"runs", "datasets", "models"})
+PROJECT_TOPICS = frozenset({"runs", "datasets", "models", "glass"})
 """Topics of which everybody hears the shares of their projects."""
 OF_PROJECT = "@"
 CURATORS = "curators"
@@ -60,7 +60,7 @@ def run_topic(run_id: UUID) -> str:
 
 
 def project_topic(name: str, project_id: int | None, part: str = "") -> str:
-    """One project's share of a topic that pages know as `runs`, `datasets` or `models`.
+    """One project's share of a topic that pages know as `runs`, `datasets`, `models` or `glass`.
 
     With a part it is what not every member may hear (`CURATORS`, `owner_part`). A stored row always
     has a project; only the type of a field with a default says otherwise.

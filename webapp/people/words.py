@@ -7,11 +7,20 @@ from webapp.accounts.refusals import PeopleRefused
 
 ROLE_WORDS: dict[str, str] = {
     Role.VIEWER: "Reads everything in the project and changes nothing.",
-    Role.REVIEWER: "Reads everything in the project, as a viewer does.",
-    Role.CURATOR: "Looks after all datasets of the project.",
-    Role.RESEARCHER: "Launches runs and steers their own; adds datasets, exports models.",
-    Role.ADMIN: "Everything in the project: members, invitations, everybody's runs, the audit log.",
+    Role.REVIEWER: "Reads everything in the project and comments on runs.",
+    Role.CURATOR: "Looks after all datasets of the project, and comments on runs.",
+    Role.RESEARCHER: (
+        "Launches runs and steers their own; adds datasets, exports models; comments on runs."
+    ),
+    Role.ADMIN: (
+        "Everything in the project: members, invitations, the audit log, everybody's runs, "
+        "datasets, exports and comments."
+    ),
 }
+
+
+USUAL_ROLE = Role.RESEARCHER
+"""What forms offer first."""
 
 
 def read_role(text: str) -> Role:

@@ -9,19 +9,23 @@ import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404
 
+from training_core.contract.domains import DatasetDomain
 from training_core.contract.presets import PRESETS, Preset, find_preset
 from training_core.contract.spec import RunSpec
 from webapp.accounts.models import Project, User
 from webapp.datasets.access import get_version_for_user
 from webapp.datasets.models import DatasetVersion
+from webapp.datasets.proposals import Proposal, propose
 from webapp.runs.access import get_checkpoint_for_user, get_run_for_user
 from webapp.runs.model_paths import find_run_of_path, is_path
 from webapp.runs.models import Checkpoint, Run
+from webapp.runs.preflight import can_use_answers
 from webapp.runs.services import launch_run, restart_from
 
 LONGEST_NAME = 120
@@ -30,7 +34,10 @@ LONGEST_REF = 500
 
 @dataclass(frozen=True)
 class Origin:
-    """What a launch starts from; at most one of them is set."""
+    """What a launch starts from; at most one of them is set.
+
+    But a dataset may stand with the preset that the run on it is made from.
+    """
 
     preset: Preset | None = None
     parent: Run | None = None
@@ -50,7 +57,8 @@ class Origin:
         if self.parent is not None:
             return f"run #{self.parent.number}"
         if self.dataset is not None:
-            return f"the first preset on {self.dataset}"
+            which = f"preset “{self.preset.title}”" if self.preset else "first preset"
+            return f"the {which} on {self.dataset}"
         if self.model:
             return "the first preset on another model"
         preset = self.preset or PRESETS[0]
@@ -65,12 +73,22 @@ class Origin:
             return {**self.parent.spec, "name": next_name(self.parent.name)}
         preset = self.preset or PRESETS[0]
         document = preset.spec.model_dump(mode="json")
-        if self.dataset is not None:
-            return {**document, **_on_dataset(self.dataset, document)}
+        if self.dataset is not None and self.proposal is not None:
+            return {**document, **_on_dataset(self.dataset, document, self.proposal)}
         if self.model:
             trained = self.model_run.name if self.model_run else _last_part(self.model)
             return {**document, "name": _name(f"On {trained}", ""), "model": {"ref": self.model}}
         return document
+
+    @cached_property
+    def proposal(self) -> Proposal | None:
+        """What the dataset's own answers and size say about the run; None without a dataset."""
+        if self.dataset is None:
+            return None
+        spec = (self.preset or PRESETS[0]).spec
+        return propose(
+            self.dataset, spec.model_dump(mode="json"), partial(can_use_answers, spec.reward)
+        )
 
     @property
     def project(self) -> Project | None:
@@ -90,7 +108,8 @@ class Origin:
         if self.parent is not None:
             return {"from": str(self.parent.number)}
         if self.dataset is not None:
-            return {"dataset": str(self.dataset.pk)}
+            preset = {"preset": self.preset.slug} if self.preset else {}
+            return {"dataset": str(self.dataset.pk), **preset}
         if self.model:
             return {"model": self.model}
         return {"preset": self.preset.slug} if self.preset else {}
@@ -102,16 +121,20 @@ def find_origin(user: User | AnonymousUser, values: Mapping[str, str]) -> Origin
         return Origin(checkpoint=get_checkpoint_for_user(user, _whole(key)))
     if number := values.get("from"):
         return Origin(parent=get_run_for_user(user, _whole(number)))
+    preset = _preset(values.get("preset", ""))
     if key := values.get("dataset"):
-        return Origin(dataset=get_version_for_user(user, key))
+        return Origin(dataset=get_version_for_user(user, key), preset=preset)
     if ref := values.get("model"):
         return _on_model(user, ref[:LONGEST_REF].replace("\0", ""))
-    if slug := values.get("preset"):
-        preset = find_preset(slug)
-        if preset is None:
-            raise Http404(f"There is no preset {slug}.")
-        return Origin(preset=preset)
-    return Origin()
+    return Origin(preset=preset)
+
+
+def _preset(slug: str) -> Preset | None:
+    """The preset; None for no name. Raises Http404 for one that is not there."""
+    preset = find_preset(slug) if slug else None
+    if slug and preset is None:
+        raise Http404(f"There is no preset {slug}.")
+    return preset
 
 
 def launch_from(
@@ -121,10 +144,11 @@ def launch_from(
     if origin.checkpoint is not None:
         return restart_from(origin.checkpoint, owner, spec, key or None, project)
     parent = origin.parent
+    preset = "" if origin.preset is None or origin.dataset else origin.preset.slug
     return launch_run(
         owner=owner,
         spec=spec,
-        preset=origin.preset.slug if origin.preset else parent.preset if parent else "",
+        preset=parent.preset if parent else preset,
         idempotency_key=key or None,
         parent=parent,
         project=project,
@@ -144,19 +168,22 @@ def next_name(name: str) -> str:
     return _name(name, " (2)")
 
 
-def _on_dataset(version: DatasetVersion, document: dict[str, Any]) -> dict[str, Any]:
-    """Name and domains of a run on a dataset, with the document's own system prompt."""
+def _on_dataset(
+    version: DatasetVersion, document: dict[str, Any], proposal: Proposal
+) -> dict[str, Any]:
+    """Name, domain and what is proposed for a run on a dataset."""
     first = document["domains"][0]
     slug = re.sub(r"[^a-z0-9]+", "-", version.dataset.name.lower()).strip("-")[:60]
-    domain = {
-        "type": "dataset",
+    fields = {
         "name": f"dataset/{slug or 'upload'}",
         "dataset_version": str(version.pk),
-        "system_prompt": first["system_prompt"],
+        "system_prompt": proposal.system_prompt,
         "demonstration_template": first["demonstration_template"],
         "held_out_items": min(64, max(2, version.held_out_count)),
     }
-    return {"name": _name(f"Train on {version.dataset.name}", ""), "domains": [domain]}
+    domain = DatasetDomain.model_validate(fields).model_dump(mode="json")
+    name = _name(f"Train on {version.dataset.name}", "")
+    return {"name": name, "domains": [domain], **proposal.changes}
 
 
 def _on_model(user: User | AnonymousUser, ref: str) -> Origin:
