@@ -28,6 +28,7 @@ from webapp.runs.forms import (
     sections_of,
 )
 from webapp.runs.origins import Origin, find_origin, new_key
+from webapp.runs.preset_cards import Timing, timing_of
 from webapp.runs.refusals import LaunchRefused
 from webapp.runs.services import KEY_FORM
 from webapp.runs.spec_diff import Change, diff_documents
@@ -219,6 +220,12 @@ class Editor:
         """What the run will do; None while the spec is not valid."""
         spec = self.form.checked.spec if self.form is not None else None
         return forecast(spec) if spec is not None else None
+
+    @cached_property
+    def timing(self) -> Timing | None:
+        """How long it takes; known for presets as they stand."""
+        preset = self.origin.as_preset
+        return timing_of(preset) if preset is not None and not self.changes else None
 
     @cached_property
     def queue(self) -> Queue:

@@ -28,12 +28,24 @@ LONGEST_NAME = 120
 
 @dataclass(frozen=True)
 class Origin:
-    """What a launch starts from; at most one of them is set."""
+    """What a launch starts from: at most one; a dataset may come with a preset's settings."""
 
     preset: Preset | None = None
     parent: Run | None = None
     checkpoint: Checkpoint | None = None
     dataset: DatasetVersion | None = None
+
+    @property
+    def as_preset(self) -> Preset | None:
+        """The preset whose document the form opens with; None where it is another one's."""
+        if self.checkpoint is None and self.parent is None and self.dataset is None:
+            return self.settings
+        return None
+
+    @property
+    def settings(self) -> Preset:
+        """The preset whose settings hold where nothing else says more."""
+        return self.preset or PRESETS[0]
 
     @property
     def words(self) -> str:
@@ -44,19 +56,24 @@ class Origin:
         if self.parent is not None:
             return f"run #{self.parent.number}"
         if self.dataset is not None:
-            return f"the first preset on {self.dataset}"
-        preset = self.preset or PRESETS[0]
-        return f"the preset “{preset.title}”"
+            return f"the preset “{self.settings.title}” on {self.dataset}"
+        return f"the preset “{self.settings.title}”"
+
+    @property
+    def has_more_steps(self) -> bool:
+        """Whether the document asks for more steps than the checkpoint's run had."""
+        checkpoint = self.checkpoint
+        return checkpoint is not None and checkpoint.step >= checkpoint.run.total_steps
 
     def document(self) -> dict[str, Any]:
         """The document that the form opens with."""
         if self.checkpoint is not None:
             run = self.checkpoint.run
-            return {**run.spec, "name": _name(run.name, f" from step {self.checkpoint.step}")}
+            spec = with_steps_left(run.spec, self.checkpoint.step)
+            return {**spec, "name": _name(run.name, f" from step {self.checkpoint.step}")}
         if self.parent is not None:
             return {**self.parent.spec, "name": next_name(self.parent.name)}
-        preset = self.preset or PRESETS[0]
-        document = preset.spec.model_dump(mode="json")
+        document = self.settings.spec.model_dump(mode="json")
         if self.dataset is not None:
             return {**document, **_on_dataset(self.dataset, document)}
         return document
@@ -77,7 +94,8 @@ class Origin:
         if self.parent is not None:
             return {"from": str(self.parent.number)}
         if self.dataset is not None:
-            return {"dataset": str(self.dataset.pk)}
+            settings = {"preset": self.preset.slug} if self.preset else {}
+            return {"dataset": str(self.dataset.pk), **settings}
         return {"preset": self.preset.slug} if self.preset else {}
 
 
@@ -88,13 +106,17 @@ def find_origin(user: User | AnonymousUser, values: Mapping[str, str]) -> Origin
     if number := values.get("from"):
         return Origin(parent=get_run_for_user(user, _whole(number)))
     if key := values.get("dataset"):
-        return Origin(dataset=get_version_for_user(user, key))
-    if slug := values.get("preset"):
-        preset = find_preset(slug)
-        if preset is None:
-            raise Http404(f"There is no preset {slug}.")
-        return Origin(preset=preset)
-    return Origin()
+        version = get_version_for_user(user, key)
+        return Origin(dataset=version, preset=_preset(values.get("preset", "")))
+    return Origin(preset=_preset(values.get("preset", "")))
+
+
+def _preset(slug: str) -> Preset | None:
+    """The preset that is named; None for no name. Raises Http404 for one that is not there."""
+    preset = find_preset(slug) if slug else None
+    if slug and preset is None:
+        raise Http404(f"There is no preset {slug}.")
+    return preset
 
 
 def launch_from(
@@ -125,6 +147,14 @@ def next_name(name: str) -> str:
     if match:
         return _name(match[1], f" ({int(match[2]) + 1})")
     return _name(name, " (2)")
+
+
+def with_steps_left(spec: dict[str, Any], done: int) -> dict[str, Any]:
+    """The spec, its last stage twice as long where all its steps are done already."""
+    stages = [dict(stage) for stage in spec["stages"]]
+    if sum(stage["steps"] for stage in stages) <= done:
+        stages[-1]["steps"] *= 2
+    return {**spec, "stages": stages}
 
 
 def _on_dataset(version: DatasetVersion, document: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ document.body.addEventListener("htmx:afterSettle", onSettled);
 document.body.addEventListener("temper:show", (event) => showPath(event.detail.path));
 reveal();
 showErrors();
+showAddressed();
 
 function onInput(event) {
   const target = event.target;
@@ -99,6 +100,14 @@ function onClick(event) {
   const copy = event.target.closest?.("[data-copy-yaml]");
   if (copy) {
     copyText(document.querySelector("[data-yaml-copy]").content.textContent, copy);
+  }
+}
+
+/* A link to a field may lead behind a fold. */
+function showAddressed() {
+  const path = decodeURIComponent(location.hash).match(/^#(?:field|item)-([\w.]+)$/)?.[1];
+  if (path) {
+    showPath(path);
   }
 }
 

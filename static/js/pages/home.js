@@ -1,0 +1,13 @@
+/* The home page, live: its lists are fetched again when a run, a worker or an import changes. */
+
+import { listen, paced, refresh } from "../ui/live.js";
+
+const again = paced(() => refresh("#home", window.location.pathname), 1500);
+
+listen(["runs", "workers", "datasets"], {
+  state: again,
+  metric: again,
+  worker: again,
+  import: again,
+  resync: again,
+});

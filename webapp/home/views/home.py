@@ -1,0 +1,30 @@
+"""The home page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from webapp.home.overview import read_home
+from webapp.runs.first_steps import read_first_steps
+from webapp.runs.origins import new_key
+from webapp.runs.preset_cards import preset_cards
+from webapp.ui.fragments import wants_fragment
+from webapp.ui.people import signed_in
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """The page; for a script's request only what changes by itself."""
+    user = signed_in(request)
+    context = {"home": read_home(user)}
+    if wants_fragment(request):
+        return render(request, "home/content.html", context)
+    steps = read_first_steps(user)
+    more: dict[str, Any] = {"steps": steps, "preset_key": new_key()}
+    if not steps.is_over:
+        more["cards"] = preset_cards()
+    return render(request, "home/page.html", {**context, **more})
