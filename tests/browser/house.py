@@ -8,7 +8,9 @@ import pytest
 from django.utils import timezone
 
 from tests.webapp.stories import Story, launch
-from webapp.accounts.models import User
+from webapp.accounts.invitations import make_invitation
+from webapp.accounts.models import Project, Role, User
+from webapp.comments.services import add_comment
 from webapp.datasets import dispatch as dataset_dispatch
 from webapp.datasets import services as datasets
 from webapp.datasets.mapping import Mapping
@@ -22,7 +24,8 @@ def house(ada: User, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A full house; name of a page to its address."""
     monkeypatch.setattr(dataset_dispatch, "send_task", lambda *_: True)
     bob = User.objects.create_user("bob")
-    tell_success(ada)
+    comment = add_comment(tell_success(ada), ada, "**Good** at step 120, says @bob.", step="120")
+    make_invitation(Project.objects.main(), Role.VIEWER, days=7, uses=1, actor=ada)
     running = tell_running(ada)
     tell_failure(bob)
     launch(ada, "Waits behind the others")
@@ -42,18 +45,31 @@ def house(ada: User, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         "config": "/runs/2/config/",
         "logs": "/runs/1/logs/",
         "checkpoints": "/runs/1/checkpoints/",
+        "comments": "/runs/1/comments/",
+        "comment-edit": f"/runs/1/comments/{comment.pk}/edit/",
+        "stop": "/runs/2/control/stop/",
         "datasets": "/datasets/",
         "dataset": f"/datasets/{dataset}/",
         "upload": "/datasets/upload/",
         "columns": f"/datasets/imports/{mapping}/",
         "import-rejected": f"/datasets/imports/{rejected}/",
         "workers": "/workers/",
+        "find": "/search/?q=e",
+        "projects": "/projects/",
+        "members": "/projects/main/people/",
+        "remove-member": f"/projects/main/people/{bob.pk}/remove/",
+        "invitations": "/projects/main/invitations/",
+        "project-settings": "/projects/main/",
+        "audit": "/projects/main/audit/",
+        "whole-audit": "/audit/",
+        "users": "/users/",
+        "account": "/account/",
         "styleguide": "/ui/styleguide/",
         "sign-out": "/accounts/logout/",
     }
 
 
-def tell_success(owner: User) -> None:
+def tell_success(owner: User) -> Run:
     story = Story(launch(owner)).start()
     story.rollouts(0, "evaluate", groups=96, size=1, stage="warm-up")
     story.evaluate(0, "start", "base model", 0.04)
@@ -76,7 +92,7 @@ def tell_success(owner: User) -> None:
             story.evaluate(step, label, title, 0.31 + gain, compared)
     story.say("\x1b[32mINFO\x1b[0m the tiny model is ready, 1,048,576 parameters\n")
     story.say("".join(f"step {i}/120  reward {i / 130:.3f}\n" for i in range(1, 121)))
-    story.finish("succeeded", "done", "The program is done: 120 steps.")
+    return story.finish("succeeded", "done", "The program is done: 120 steps.")
 
 
 def tell_running(owner: User) -> Run:

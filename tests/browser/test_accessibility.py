@@ -21,8 +21,21 @@ pytestmark = pytest.mark.browser
 PHONE = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
 GRAVE = {"serious", "critical"}
 OPTIONS = {"resultTypes": ["violations"], "preload": False}
-EMPTY = ("/", "/runs/", "/runs/new/", "/datasets/", "/workers/", "/search/?q=zzzz")
-OUTSIDE = ("/accounts/login/", "/accounts/signup/", "/accounts/login-link/spent/")
+EMPTY = (
+    "/",
+    "/runs/",
+    "/runs/new/",
+    "/datasets/",
+    "/workers/",
+    "/search/?q=zzzz",
+    "/projects/",
+    "/projects/main/people/",
+    "/projects/main/invitations/",
+    "/projects/main/audit/?q=zzzz",
+    "/account/",
+)
+OUTSIDE = ("/accounts/login/", "/accounts/signup/", "/accounts/link/spent/", "/invitation/spent/")
+TABS = ("", "rollouts/", "config/", "logs/", "checkpoints/", "comments/", "control/stop/")
 
 
 def violations(page: Page, name: str) -> list[str]:
@@ -61,7 +74,7 @@ def test_no_empty_page_has_a_grave_fault(theme: str, watched: Watched, ada: User
         visit(page, "empty", address)
         found += violations(page, f"{address} empty ({theme})")
     number = launch(ada).number
-    for tab in ("", "rollouts/", "config/", "logs/", "checkpoints/", "control/stop/"):
+    for tab in TABS:
         visit(page, "run", f"/runs/{number}/{tab}")
         found += violations(page, f"run {tab} empty ({theme})")
     assert found == []
@@ -100,7 +113,7 @@ def test_an_empty_page_fits_a_phone(watched: Watched, ada: User) -> None:
         visit(page, "empty", address)
         assert_fits(page, f"{address} empty")
     number = launch(ada, "A name of 120 letters without any space".replace(" ", "_") * 3).number
-    for tab in ("", "rollouts/", "config/", "logs/", "checkpoints/", "control/stop/"):
+    for tab in TABS:
         visit(page, "run", f"/runs/{number}/{tab}")
         assert_fits(page, f"run {tab}")
     page.get_by_role("link", name="Find").click()

@@ -1,7 +1,7 @@
 """What the home page says: what runs now, what needs a person, what came out lately.
 
-Called by its view. Only what the user may see, and of everything only the newest: each part
-leads to the page that has all of it.
+Called by its view. Only what the user may see, narrowed to the project that they look at, and of
+everything only the newest: each part leads to the page that has all of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from training_core.contract.tasknames import QUEUE_CPU, QUEUE_TRAIN
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
 from webapp.datasets.access import own_imports
 from webapp.datasets.models import DatasetImport
 from webapp.runs.changed import ENDED_WELL, Statement, ends, solved, statements_of
@@ -67,12 +67,14 @@ class Home(NamedTuple):
     has_runs: bool
 
 
-def read_home(user: User) -> Home:
-    """Everything that the page shows."""
-    runs = Run.objects.visible_to(user).unarchived().select_related("owner")
+def read_home(user: User, project: Project | None = None) -> Home:
+    """Everything that the page shows; of one project, or of all that the user may see."""
+    runs = Run.objects.visible_to(user).unarchived().select_related("owner", "project")
+    mine = own_imports(user).filter(owner=user).exclude(state=DatasetImport.State.DONE)
+    if project is not None:
+        runs, mine = runs.filter(project=project), mine.filter(project=project)
     active = runs.filter(state__in=[*LIVE, RunState.QUEUED]).defer("spec")
     ended = runs.filter(state__in=ENDED_WELL).order_by("-finished_at", "-number")
-    mine = own_imports(user).filter(owner=user).exclude(state=DatasetImport.State.DONE)
     workers, has_runs = read_workers(user), runs.exists()
     return Home(
         running=[Running(run, phase_view(run.phase)) for run in _busy_first(active)],

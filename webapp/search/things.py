@@ -15,14 +15,15 @@ from django.contrib.postgres.search import TrigramWordSimilarity
 from django.db.models import Model, Q, QuerySet
 from django.urls import reverse
 
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
 from webapp.datasets.access import datasets_for, own_imports
 from webapp.datasets.models import Dataset, DatasetImport
-from webapp.runs.access import can_control
+from webapp.runs.access import steering_right
 from webapp.runs.models import Run
 from webapp.runs.steering import COMMANDS
 from webapp.search.hits import Hit
 from webapp.search.matching import ABBREVIATED, WHOLE, rank
+from webapp.ui.projects import Standing
 
 M = TypeVar("M", bound=Model)
 
@@ -35,37 +36,39 @@ ALIKE = 0.5
 LONG_ENOUGH = 4
 NUMBER = re.compile(r"#?([0-9]{1,9})")
 TABS = (
-    ("Curves", "detail", "runs"),
-    ("Rollouts", "rollouts", "search"),
-    ("Config", "config", "file"),
-    ("Logs", "logs", "file"),
-    ("Checkpoints", "checkpoints", "save"),
+    ("Curves", "runs:detail", "runs"),
+    ("Rollouts", "runs:rollouts", "search"),
+    ("Config", "runs:config", "file"),
+    ("Logs", "runs:logs", "file"),
+    ("Checkpoints", "runs:checkpoints", "save"),
+    ("Comments", "comments:thread", "people"),
 )
 
 
-def find_runs(user: User, words: Sequence[str]) -> list[Hit]:
-    """Runs by number, name, state, owner or preset; the newest when nothing is typed."""
-    runs = Run.objects.visible_to(user).unarchived().select_related("owner").order_by("-number")
-    runs = runs.defer("spec", "pace")
+def find_runs(user: User, words: Sequence[str], named: bool) -> list[Hit]:
+    """Runs by number, name, state, owner or preset; the newest when nothing is typed. `named`
+    says whether each hit names its project."""
+    runs = Run.objects.visible_to(user).unarchived().select_related("owner", "project")
+    runs = runs.order_by("-number").defer("spec", "pace")
     if not words:
-        return [run_hit(run) for run in runs[: FEW + 2]]
+        return [run_hit(run, named) for run in runs[: FEW + 2]]
     wanted = Q()
     for word in words:
         wanted &= _run_holds(word)
-    hits = _ranked(words, (run_hit(run) for run in runs.filter(wanted)[:NARROWED]))
-    return _with_alike(hits, words, (run_hit(run) for run in _alike(runs, words)))
+    hits = _ranked(words, (run_hit(run, named) for run in runs.filter(wanted)[:NARROWED]))
+    return _with_alike(hits, words, (run_hit(run, named) for run in _alike(runs, words)))
 
 
-def find_datasets(user: User, words: Sequence[str]) -> list[Hit]:
+def find_datasets(user: User, words: Sequence[str], named: bool) -> list[Hit]:
     """Datasets by name or owner."""
-    sets = datasets_for(user).select_related("owner").order_by("-pk")
+    sets = datasets_for(user).select_related("owner", "project").order_by("-pk")
     if not words:
         return []
     wanted = Q()
     for word in words:
         wanted &= Q(name__icontains=word) | Q(owner__username__icontains=word)
-    hits = _ranked(words, (dataset_hit(each) for each in sets.filter(wanted)[:NARROWED]))
-    return _with_alike(hits, words, (dataset_hit(each) for each in _alike(sets, words)))
+    hits = _ranked(words, (dataset_hit(each, named) for each in sets.filter(wanted)[:NARROWED]))
+    return _with_alike(hits, words, (dataset_hit(each, named) for each in _alike(sets, words)))
 
 
 def find_imports(user: User, words: Sequence[str]) -> list[Hit]:
@@ -76,45 +79,53 @@ def find_imports(user: User, words: Sequence[str]) -> list[Hit]:
     return _ranked(words, fitting) if words else hits
 
 
-def find_tabs(user: User, number: int) -> list[Hit]:
+def find_tabs(user: User, standing: Standing, number: int) -> list[Hit]:
     """The tabs of a run and what the user may do with it; nothing where there is no such run."""
-    run = Run.objects.visible_to(user).filter(number=number).first()
+    runs = Run.objects.visible_to(user).select_related("project").defer("spec", "pace")
+    run = runs.filter(number=number).first() if number else None
     if run is None:
         return []
     name = f"#{run.number} {run.name}"
     hits = [
-        Hit(f"{title} of #{run.number}", reverse(f"runs:{view}", args=[number]), icon, run.name)
+        Hit(f"{title} of #{run.number}", reverse(view, args=[number]), icon, run.name)
         for title, view, icon in TABS
     ]
-    clone = f"{reverse('runs:launch')}?from={number}"
-    hits.append(Hit(f"Clone #{run.number}", clone, "branch", run.name, beside="copy new run"))
-    if can_control(user, run):
+    if standing.launches_in:
+        clone = f"{reverse('runs:launch')}?from={number}"
+        hits.append(Hit(f"Clone #{run.number}", clone, "branch", run.name, beside="copy new run"))
+    if run.project in standing.where(steering_right(user, run)):
         hits += [_command_hit(run, name, slug) for slug in _possible(run)]
     return hits
 
 
-def run_hit(run: Run) -> Hit:
-    """A run that can be opened."""
+def run_hit(run: Run, named: bool) -> Hit:
+    """A run that can be opened, with its project's name where that is wanted."""
     return Hit(
         run.name,
         reverse("runs:detail", args=[run.number]),
         "runs",
-        f"#{run.number}, {run.owner}",
+        f"#{run.number}, {run.owner}{_place(run.project, named)}",
         state=run.state,
         beside=f"{run.number} #{run.number} {run.state} {run.owner} {run.preset}",
     )
 
 
-def dataset_hit(dataset: Dataset) -> Hit:
-    """A dataset that can be opened."""
+def dataset_hit(dataset: Dataset, named: bool) -> Hit:
+    """A dataset that can be opened, with its project's name where that is wanted."""
     url = reverse("datasets:detail", args=[dataset.pk])
-    return Hit(dataset.name, url, "data", f"dataset, {dataset.owner}", beside=f"{dataset.owner}")
+    detail = f"dataset, {dataset.owner}{_place(dataset.project, named)}"
+    return Hit(dataset.name, url, "data", detail, beside=f"{dataset.owner}")
 
 
 def import_hit(job: DatasetImport) -> Hit:
     """An import that waits for its owner."""
     url = reverse("datasets:import", args=[job.pk])
     return Hit(job.name or job.file_name, url, "upload", "your import", state=job.state)
+
+
+def _place(project: Project, named: bool) -> str:
+    """` in Main`, or nothing."""
+    return f" in {project}" if named else ""
 
 
 def _run_holds(word: str) -> Q:

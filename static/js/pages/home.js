@@ -2,7 +2,7 @@
 
 import { listen, paced, refresh } from "../ui/live.js";
 
-const again = paced(() => refresh("#home", window.location.pathname), 1500);
+const again = paced(() => refresh("#home", here()), 1500);
 
 listen(["runs", "workers", "datasets"], {
   state: again,
@@ -11,3 +11,7 @@ listen(["runs", "workers", "datasets"], {
   import: again,
   resync: again,
 });
+
+function here() {
+  return window.location.pathname + window.location.search;
+}

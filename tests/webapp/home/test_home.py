@@ -9,9 +9,10 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.webapp.hostile import NAMES, RAW_MARKUP
+from tests.webapp.members import become
 from tests.webapp.pages.test_changed import ended
 from tests.webapp.stories import Story, launch
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, Role, User
 from webapp.datasets import services as datasets
 from webapp.home.overview import read_home
 from webapp.runs.models import Run
@@ -86,6 +87,31 @@ def test_imports_are_their_owners_alone(ada: User, bob: User) -> None:
     datasets.store_upload(ada, "sums.csv", [b"prompt,answer\nq,1\n"])
     assert [job.file_name for job in read_home(ada).imports] == ["sums.csv"]
     assert read_home(bob).imports == []
+
+
+def test_other_projects_are_not_on_it_and_one_may_be_chosen(
+    ada: User, bob: User, browser: Client
+) -> None:
+    other, hidden = (Project.objects.create(slug=s, name=s.title()) for s in ("other", "hidden"))
+    become(ada, Role.VIEWER, other)
+    become(bob, Role.RESEARCHER, other)
+    become(bob, Role.RESEARCHER, hidden)
+    for name, project in (("Seen", other), ("Unseen", hidden)):
+        for ending in ("queued", "succeeded", "failed"):
+            story = Story(launch(bob, f"{name} {ending}"))
+            if ending != "queued":
+                story.start().finish(ending, "done", f"{name} words.")
+            Run.objects.filter(pk=story.run.pk).update(project=project)
+    launch(ada, "In Main")
+    html = browser.get("/").content.decode()
+    assert "Unseen" not in html
+    assert html.count("in <bdi>Other</bdi>") == 2
+    for name in ("Seen queued", "Seen succeeded", "Seen failed", "In Main"):
+        assert name in html
+    narrowed = browser.get("/?project=other").content.decode()
+    assert "Seen queued" in narrowed
+    assert "In Main" not in narrowed
+    assert "/runs/new/" not in narrowed  # a viewer there
 
 
 def test_a_script_gets_only_what_changes(browser: Client) -> None:

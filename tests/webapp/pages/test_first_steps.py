@@ -11,9 +11,10 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.webapp.home.test_home import report_worker
+from tests.webapp.members import become
 from tests.webapp.stories import Story, launch
 from training_core.contract.presets import TEACH_SMOLLM2_TO_ADD, TINY_COPY
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, Role, User
 from webapp.runs.first_steps import read_first_steps
 from webapp.runs.models import Attempt, Run
 from webapp.runs.preset_cards import Timing, preset_cards, timing_of
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 def ticks(user: User) -> list[bool]:
-    return [step.is_done for step in read_first_steps(user).steps]
+    return [step.is_done for step in read_first_steps(user, may_launch=True).steps]
 
 
 def test_the_steps_tick_themselves_off(ada: User, settings: Any) -> None:
@@ -38,7 +39,7 @@ def test_the_steps_tick_themselves_off(ada: User, settings: Any) -> None:
     story.evaluate(0, "start", "base model", 0.0)
     assert ticks(ada) == [True, True, True, True, False]
     story.step(120).finish("succeeded", "done", "Done.")
-    assert read_first_steps(ada).is_over
+    assert read_first_steps(ada, may_launch=True).is_over
 
 
 def test_the_list_stands_on_both_pages_and_goes_away(ada: User, browser: Client) -> None:
@@ -62,7 +63,37 @@ def test_a_first_run_that_failed_keeps_the_list_and_says_why(ada: User, browser:
     assert "It failed: The model was not found." in browser.get("/").content.decode()
     for _ in range(3):
         launch(ada)
-    assert read_first_steps(ada).is_over
+    assert read_first_steps(ada, may_launch=True).is_over
+
+
+def test_who_launches_nothing_is_not_led_to_it(ada: User, browser: Client) -> None:
+    become(ada, Role.VIEWER)
+    for address in ("/", "/runs/", "/runs/first-steps/"):
+        html = browser.get(address).content.decode()
+        assert "first experiment" not in html
+        assert "/runs/new/" not in html
+    assert "Nobody has launched one in Main" in browser.get("/runs/").content.decode()
+    become(ada, None)
+    for address in ("/", "/runs/"):
+        assert "You are in no project yet" in browser.get(address).content.decode()
+
+
+def test_runs_of_a_project_that_one_is_not_in_tick_nothing_off(ada: User, bob: User) -> None:
+    other = Project.objects.create(slug="other", name="Other")
+    run = launch(bob)
+    Run.objects.filter(pk=run.pk).update(project=other, state="succeeded")
+    steps = read_first_steps(ada, may_launch=True)
+    assert not steps.is_over
+    assert not steps.has_launched
+
+
+def test_an_empty_project_of_somebody_experienced_offers_a_run(ada: User, browser: Client) -> None:
+    Story(launch(ada)).start().finish("succeeded", "done", "Done.")
+    become(ada, Role.RESEARCHER, Project.objects.create(slug="other", name="Other"))
+    html = browser.get("/runs/?project=other").content.decode()
+    assert "Nothing stands in Other now." in html
+    assert "first experiment" not in html
+    assert "No run yet" not in browser.get("/runs/").content.decode()
 
 
 def finished(owner: User, minutes: float, device: str = "CPU (2 cores)", **changes: Any) -> Run:
