@@ -17,6 +17,7 @@ from training_core.contract.tasknames import QUEUE_CPU, QUEUE_TRAIN
 from webapp.accounts.models import Project, User
 from webapp.datasets.access import own_imports
 from webapp.datasets.models import DatasetImport
+from webapp.home.said import Said, read_said
 from webapp.runs.changed import ENDED_WELL, Statement, ends, solved, statements_of
 from webapp.runs.models import Run, RunQuerySet
 from webapp.runs.overview import PhaseView, eval_cards, phase_view, spec_of
@@ -63,6 +64,7 @@ class Home(NamedTuple):
     running_total: int
     troubles: list[Trouble]
     results: list[Result]
+    said: list[Said]
     imports: list[DatasetImport]
     has_runs: bool
 
@@ -81,6 +83,7 @@ def read_home(user: User, project: Project | None = None) -> Home:
         running_total=active.count(),
         troubles=[*_worker_troubles(workers, has_runs), *_failed(runs), *_rejected(mine)],
         results=[_result(run) for run in ended[:RESULTS]],
+        said=read_said(user, project),
         imports=list(mine.exclude(state=DatasetImport.State.REJECTED)[:LISTED]),
         has_runs=has_runs,
     )

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from django.urls import reverse
 
+from training_core.contract.presets import PRESETS
 from webapp.accounts.models import Project, User
 from webapp.accounts.roles import Right
-from webapp.runs.preset_cards import preset_cards
 from webapp.search.hits import Hit
 from webapp.ui.context_processors import NAVIGATION
 from webapp.ui.projects import Standing
@@ -92,11 +92,11 @@ def presets(standing: Standing) -> list[Hit]:
         return []
     return [
         Hit(
-            card.preset.title,
-            f"{reverse(LAUNCH)}?preset={card.preset.slug}#launch",
+            preset.title,
+            f"{reverse(LAUNCH)}?preset={preset.slug}#launch",
             "play",
-            f"preset, {card.timing.words}",
-            beside=f"preset launch {card.preset.slug} {card.preset.teaches}",
+            f"preset, {preset.spec.total_steps} steps",
+            beside=f"preset launch {preset.slug} {preset.teaches}",
         )
-        for card in preset_cards()
+        for preset in PRESETS
     ]

@@ -105,7 +105,7 @@ function onClick(event) {
 
 /* A link to a field may lead behind a fold. */
 function showAddressed() {
-  const path = decodeURIComponent(location.hash).match(/^#(?:field|item)-([\w.]+)$/)?.[1];
+  const path = location.hash.match(/^#(?:field|item)-([\w.]+)$/)?.[1];
   if (path) {
     showPath(path);
   }

@@ -13,6 +13,8 @@ from tests.webapp.members import become
 from tests.webapp.pages.test_changed import ended
 from tests.webapp.stories import Story, launch
 from webapp.accounts.models import Project, Role, User
+from webapp.comments.models import Comment
+from webapp.comments.services import add_comment
 from webapp.datasets import services as datasets
 from webapp.home.overview import read_home
 from webapp.runs.models import Run
@@ -114,6 +116,22 @@ def test_other_projects_are_not_on_it_and_one_may_be_chosen(
     assert "/runs/new/" not in narrowed  # a viewer there
 
 
+def test_what_others_say_to_somebody_is_there_for_a_week(ada: User, bob: User) -> None:
+    mine, bobs, other = launch(ada), launch(bob), Project.objects.create(slug="o", name="O")
+    hidden = launch(bob)
+    Run.objects.filter(pk=hidden.pk).update(project=other)
+    add_comment(mine, bob, "Looks good.")
+    add_comment(mine, ada, "I think so too.")
+    add_comment(bobs, bob, "Not for @adalbert.")
+    add_comment(bobs, bob, "See this, @ada.")
+    add_comment(hidden, bob, "Secret, @ada.")
+    found = [(it.comment.text, it.names_you) for it in read_home(ada).said]
+    assert found == [("See this, @ada.", True), ("Looks good.", False)]
+    assert read_home(bob).said == []
+    Comment.objects.update(created_at=timezone.now() - timedelta(days=8))
+    assert read_home(ada).said == []
+
+
 def test_a_script_gets_only_what_changes(browser: Client) -> None:
     html = browser.get("/", headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in html
@@ -121,8 +139,10 @@ def test_a_script_gets_only_what_changes(browser: Client) -> None:
 
 
 @pytest.mark.parametrize("text", NAMES)
-def test_names_of_any_kind_are_shown_as_text(text: str, ada: User, browser: Client) -> None:
+def test_names_of_any_kind_are_shown_as_text(
+    text: str, ada: User, bob: User, browser: Client
+) -> None:
     Story(launch(ada, text.strip() or "x")).start().finish("failed", "x", text, text)
-    launch(ada, text.strip() or "x")
+    add_comment(launch(ada, text.strip() or "x"), bob, f"@ada {text}")
     html = browser.get("/").content.decode()
     assert [mark for mark in RAW_MARKUP if mark in html] == []
