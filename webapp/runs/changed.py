@@ -175,7 +175,7 @@ def items_needed(difference: Interval) -> int | None:
     if needed > 1e9:
         return None
     unit = 10 ** max(0, math.floor(math.log10(max(needed, 1))) - 1)
-    return math.ceil(needed / unit) * unit
+    return int(math.ceil(needed / unit) * unit)
 
 
 def choose(kinds: Mapping[Key, str]) -> list[Key]:

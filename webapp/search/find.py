@@ -108,8 +108,9 @@ def _thing(path: str) -> tuple[str, int]:
     except Resolver404:
         return "", 0
     key = match.kwargs.get("number" if match.namespace == "runs" else "pk")
-    is_known = match.namespace in {"runs", "datasets"} and isinstance(key, int)
-    return (match.namespace, key) if is_known and key < 2**31 else ("", 0)
+    if match.namespace in {"runs", "datasets"} and isinstance(key, int) and key < 2**31:
+        return match.namespace, key
+    return "", 0
 
 
 def _run_number(path: str) -> int:

@@ -157,7 +157,7 @@ def _with_alike(hits: list[Hit], words: Sequence[str], alike: Iterable[Hit]) -> 
     return [*hits, *near]
 
 
-def _alike(rows: QuerySet[M], words: Sequence[str]) -> QuerySet[M]:
+def _alike(rows: QuerySet[M], words: Sequence[str]) -> Iterable[M]:
     """Rows whose names hold nearly these words."""
     likeness = TrigramWordSimilarity(" ".join(words), "name")
     near = rows.annotate(likeness=likeness).filter(likeness__gte=ALIKE)
