@@ -108,7 +108,6 @@ def test_pages_for_those_who_are_not_in(watched: Watched, ada: User, shoot: Shoo
     assert_fits(stranger, "sign-in (narrow)")
     shoot(stranger, "sign-in-narrow")
     visit(stranger, "sign-in-link", link)
-    stranger.get_by_role("button", name="Sign in").click()
     expect(stranger.get_by_role("heading", name="This link is spent")).to_be_visible()
     shoot(stranger, "sign-in-spent-narrow")
     visit(page, "404", "/nowhere/")

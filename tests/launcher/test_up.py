@@ -95,12 +95,15 @@ def is_signed_in_by(link: str) -> bool:
     """Whether a browser that opens the link and presses its button has a session then."""
     jar = CookieJar()
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar), NoRedirect)
-    page = opener.open(link, timeout=20).read().decode()
+    try:
+        page = opener.open(link, timeout=20).read().decode()
+    except urllib.error.HTTPError:  # 410: spent
+        return False
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
     if token is None:
         return False
     data = urllib.parse.urlencode({"csrfmiddlewaretoken": token[1]}).encode()
-    with suppress(urllib.error.HTTPError):  # 302 into the site, 410 for a spent link
+    with suppress(urllib.error.HTTPError):  # 302 into the site
         opener.open(link, data, timeout=20)
     return any(cookie.name == "sessionid" for cookie in jar)
 

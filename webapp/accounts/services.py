@@ -9,6 +9,7 @@ import hashlib
 import secrets
 from datetime import timedelta
 
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
@@ -28,13 +29,14 @@ def create_login_link(user: User) -> str:
     return reverse("accounts:login_link", args=[token])
 
 
+def is_open_login_link(token: str) -> bool:
+    """Whether the link would sign somebody in now. Looking does not use it up."""
+    return _open_links(token).exists()
+
+
 def redeem_login_link(token: str) -> User | None:
     """The link's user, or None when it is unknown, used or too old. Guarded against two clicks."""
-    now = timezone.now()
-    taken = LoginLink.objects.filter(
-        token_hash=_hash(token), used_at=None, expires_at__gt=now, user__is_active=True
-    ).update(used_at=now)
-    if taken != 1:
+    if _open_links(token).update(used_at=timezone.now()) != 1:
         return None
     return LoginLink.objects.select_related("user").get(token_hash=_hash(token)).user
 
@@ -50,6 +52,16 @@ def ensure_owner() -> User:
     main = Project.objects.main()
     Membership.objects.get_or_create(project=main, user=owner, defaults={"role": Role.ADMIN})
     return owner
+
+
+def _open_links(token: str) -> QuerySet[LoginLink]:
+    """The link behind a token, when it is neither used nor too old and its user may sign in."""
+    return LoginLink.objects.filter(
+        token_hash=_hash(token),
+        used_at=None,
+        expires_at__gt=timezone.now(),
+        user__is_active=True,
+    )
 
 
 def _hash(token: str) -> str:

@@ -59,7 +59,7 @@ class Grid {
     try {
       const answer = await this.feed.keys();
       this.marks = answer.marks;
-      this.#build(answer.sections);
+      this.#build(answer.sections, answer.run.is_terminal);
       this.board.redraw();
       this.board.refresh();
     } catch (error) {
@@ -123,10 +123,12 @@ class Grid {
     return isNewStage || isOld || this.charts.size === 0;
   }
 
-  #build(sections) {
+  #build(sections, isOver) {
     if (sections.length === 0) {
-      const words = "The first values appear here by themselves when the first step is done.";
-      this.sections.replaceChildren(stateBox("empty", "No metric yet", words));
+      const words = isOver
+        ? "This run ended before its first step was done."
+        : "The first values appear here by themselves when the first step is done.";
+      this.sections.replaceChildren(stateBox("empty", isOver ? "No metric" : "No metric yet", words));
       return;
     }
     if (this.charts.size === 0) {

@@ -10,7 +10,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from webapp.accounts.models import LoginLink, User
-from webapp.accounts.services import create_login_link, ensure_owner, redeem_login_link
+from webapp.accounts.services import (
+    create_login_link,
+    ensure_owner,
+    is_open_login_link,
+    redeem_login_link,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -38,17 +43,23 @@ def test_a_link_works_once(client: Client, alice: User) -> None:
     again = Client().post(link)
     assert again.status_code == 410
     assert b"login-link" in again.content
+    seen = Client().get(link)
+    assert (seen.status_code, b"spent" in seen.content) == (410, True)
+    assert b"signed in here already" in client.get(link).content
 
 
 def test_an_old_link_is_refused(alice: User) -> None:
     token = token_of(create_login_link(alice))
     LoginLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert not is_open_login_link(token)
     assert redeem_login_link(token) is None
 
 
 def test_a_deactivated_person_stays_out(alice: User) -> None:
     token = token_of(create_login_link(alice))
+    assert is_open_login_link(token)
     User.objects.update(is_active=False)
+    assert not is_open_login_link(token)
     assert redeem_login_link(token) is None
 
 
@@ -59,7 +70,8 @@ def test_the_token_itself_is_not_stored(alice: User) -> None:
 
 
 def test_an_unknown_token_is_refused(client: Client) -> None:
-    assert client.post(reverse("accounts:login_link", args=["nonsense"])).status_code == 410
+    link = reverse("accounts:login_link", args=["nonsense"])
+    assert client.post(link).status_code == client.get(link).status_code == 410
 
 
 def test_the_first_owner_is_made_once_and_has_no_password() -> None:

@@ -21,6 +21,7 @@ from webapp.accounts.models import User
 from webapp.metrics import broadcast, live
 from webapp.metrics.services import MetricPoint, append_points, supersede_after
 from webapp.runs.models import Run
+from webapp.runs.status import RunState
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
 NAMES = [
@@ -214,6 +215,15 @@ def test_an_empty_run_fills_by_itself(open_run: Callable[..., Page], run: Run) -
     expect(page.get_by_text("No metric yet")).to_be_visible()
     log(run, "reward", [1.0, 2.0])
     expect(drawn(page, "reward").locator(".chart-foot")).to_have_text("all 2 points")
+
+
+@in_browser
+def test_a_run_that_ended_without_a_metric_promises_none(
+    open_run: Callable[..., Page], run: Run
+) -> None:
+    Run.objects.filter(pk=run.pk).update(state=RunState.FAILED)
+    page = open_run(run)
+    expect(page.get_by_text("This run ended before its first step was done.")).to_be_visible()
 
 
 @in_browser

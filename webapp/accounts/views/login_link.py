@@ -10,17 +10,17 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from webapp.accounts.services import redeem_login_link
+from webapp.accounts.services import is_open_login_link, redeem_login_link
 
 
 @login_not_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def login_link(request: HttpRequest, token: str) -> HttpResponse:
-    """GET shows one button; POST signs in and redirects to the runs."""
-    if request.method != "POST":
+    """GET shows one button, or that the link is spent; POST signs in and redirects to the runs."""
+    if request.method != "POST" and is_open_login_link(token):
         return render(request, "account/login_link.html", {"token": token})
-    user = redeem_login_link(token)
+    user = redeem_login_link(token) if request.method == "POST" else None
     if user is None:
         return render(request, "account/login_link.html", {"spent": True}, status=410)
     login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])

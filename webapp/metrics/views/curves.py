@@ -57,7 +57,13 @@ def keys(request: HttpRequest, run_id: UUID) -> HttpResponse:
     head = MetricHead.objects.filter(pk=run.pk).first()
     response = json_response(
         {
-            "run": {"id": str(run.pk), "number": run.number, "name": run.name, "state": run.state},
+            "run": {
+                "id": str(run.pk),
+                "number": run.number,
+                "name": run.name,
+                "state": run.state,
+                "is_terminal": run.is_terminal,
+            },
             "sections": [
                 {
                     "slug": section.slug,
