@@ -31,8 +31,9 @@ NARROWED = 60
 """Rows of a kind that are ranked: the newest that hold all the words."""
 SHOWN = 8
 FEW = 3
-ALIKE = 0.5
-"""Least word similarity of a name that is not spelt as typed."""
+ALIKE = 0.35
+"""Least word similarity of a name that is not spelt as typed: two letters of eight that changed
+places leave 0.38."""
 LONG_ENOUGH = 4
 NUMBER = re.compile(r"#?([0-9]{1,9})")
 TABS = (

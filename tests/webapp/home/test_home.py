@@ -95,9 +95,6 @@ def test_other_projects_are_not_on_it_and_one_may_be_chosen(
     ada: User, bob: User, browser: Client
 ) -> None:
     other, hidden = (Project.objects.create(slug=s, name=s.title()) for s in ("other", "hidden"))
-    become(ada, Role.VIEWER, other)
-    become(bob, Role.RESEARCHER, other)
-    become(bob, Role.RESEARCHER, hidden)
     for name, project in (("Seen", other), ("Unseen", hidden)):
         for ending in ("queued", "succeeded", "failed"):
             story = Story(launch(bob, f"{name} {ending}"))
@@ -105,6 +102,7 @@ def test_other_projects_are_not_on_it_and_one_may_be_chosen(
                 story.start().finish(ending, "done", f"{name} words.")
             Run.objects.filter(pk=story.run.pk).update(project=project)
     launch(ada, "In Main")
+    become(ada, Role.VIEWER, other)
     html = browser.get("/").content.decode()
     assert "Unseen" not in html
     assert html.count("in <bdi>Other</bdi>") == 2

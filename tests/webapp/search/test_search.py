@@ -117,8 +117,8 @@ def test_deeds_pages_and_presets_are_found_by_what_they_are_for(ada: User) -> No
 
 def test_another_project_is_found_by_its_members_alone(ada: User, bob: User) -> None:
     other = Project.objects.create(slug="other", name="Other work")
+    secret = launch(bob, "Secret sums")
     become(bob, Role.RESEARCHER, other)
-    secret = Run.objects.get(pk=launch(bob, "Secret sums").pk)
     Run.objects.filter(pk=secret.pk).update(project=other)
     Dataset.objects.create(name="secret rows", owner=bob, project=other)
     here = f"/runs/{secret.number}/"
@@ -150,8 +150,8 @@ def test_every_hit_can_be_opened(ada: User, browser: Client) -> None:
     become(ada, Role.ADMIN)
     ada.is_superuser = ada.is_staff = True
     ada.save()
-    Project.objects.create(slug="other", name="Other work")
     Story(launch(ada, "Mine")).start().finish("succeeded", "done", "Done.")
+    Project.objects.create(slug="other", name="Other work")
     words = ("", "o", "e", "a", "1", "settings", "audit", "invitations", "preset")
     found = {
         hit.url for word in words for group in seek(ada, word, "/runs/1/") for hit in group.hits
