@@ -129,7 +129,7 @@ RULES: dict[str, Rule] = {
     "search:search": Rule(ALWAYS),
     "ui:model_progress": Rule(ALWAYS, ALWAYS),
     "ui:styleguide": Rule(ALWAYS, ALWAYS),
-    "accounts:login_link": Rule(OPEN.get, everybody(GONE, anonymous=GONE)),
+    "accounts:login_link": Rule(everybody(GONE, anonymous=GONE), everybody(GONE, anonymous=GONE)),
     "account_login": Rule(everybody(302, anonymous=SHOWN), everybody(302, anonymous=SHOWN)),
     "account_logout": Rule(everybody(SHOWN), everybody(302)),
     "account_inactive": READ,
