@@ -107,7 +107,6 @@ class Palette {
   #show(html) {
     this.body.removeAttribute("aria-busy");
     this.body.innerHTML = html;
-    this.body.scrollTop = 0;
     const options = this.#options();
     this.field.setAttribute("aria-expanded", String(options.length > 0));
     this.#choose(options[0]);
