@@ -159,6 +159,12 @@ RULES: dict[str, Rule] = {
     "glass:cancel": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
     "glass:delete": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
     "workers:index": Rule(ALWAYS),
+    "ui:language": Rule(
+        everybody(NO_METHOD, anonymous=NO_METHOD),
+        everybody(DONE, anonymous=DONE),
+        body={"language": "zh-hans"},
+    ),
+    "ui:texts": READ,
     "ui:model_progress": Rule(ALWAYS, ALWAYS),
     "ui:styleguide": Rule(ALWAYS, ALWAYS),
     **dict.fromkeys((f"api:{name}" for name in READS), API_READ),

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.http import HttpRequest
+from django.utils.functional import Promise
+from django.utils.translation import get_language
+from django.utils.translation import gettext_lazy as _
 
 from webapp.ui.projects import standing_of
 
@@ -20,7 +24,7 @@ class NavEntry(NamedTuple):
 
     url_name: str
     """Name of its address."""
-    label: str
+    label: str | Promise
     """What people read."""
     icon: str
     """Icon in front of the label."""
@@ -29,23 +33,25 @@ class NavEntry(NamedTuple):
 
 
 NAVIGATION = (
-    NavEntry("runs:index", "Runs", "runs", "g r"),
-    NavEntry("runs:launch", "New run", "plus", "n"),
-    NavEntry("datasets:index", "Datasets", "data", "g d"),
-    NavEntry("glass:index", "Glass", "glass", "g g"),
-    NavEntry("workers:index", "Workers", "workers", "g w"),
-    NavEntry("people:index", "People", "people", "g p"),
+    NavEntry("runs:index", _("Runs"), "runs", "g r"),
+    NavEntry("runs:launch", _("New run"), "plus", "n"),
+    NavEntry("datasets:index", _("Datasets"), "data", "g d"),
+    NavEntry("glass:index", _("Glass"), "glass", "g g"),
+    NavEntry("workers:index", _("Workers"), "workers", "g w"),
+    NavEntry("people:index", _("People"), "people", "g p"),
 )
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """Navigation, where we are in it, and the theme that the visitor chose."""
+    """Navigation, where we are in it, the theme that the visitor chose, and the languages."""
     theme = request.COOKIES.get(THEME_COOKIE, "")
     return {
         "navigation": NAVIGATION,
         "standing": standing_of(request),
         "nav_current": current_entry(request),
         "theme": theme if theme in THEMES else "",
+        "language": get_language() or settings.LANGUAGE_CODE,
+        "languages": settings.LANGUAGES,
     }
 
 

@@ -38,6 +38,10 @@ ICONS: dict[str, str] = {
     ),
     "moon": '<path d="M13 9.6A5.6 5.6 0 0 1 6.4 3 5.6 5.6 0 1 0 13 9.6z"/>',
     "screen": '<rect x="2" y="3" width="12" height="8" rx="1"/><path d="M5.6 13.6h4.8M8 11v2.6"/>',
+    "language": (
+        '<path d="M2 4h7M5.5 2.4V4M7.8 4C7.2 7 5 9 2.4 10M3.4 6.4c1 1.7 2.4 2.9 4.2 3.4"/>'
+        '<path d="M7.6 13.8l3-7 3 7M8.6 11.6h4"/>'
+    ),
     "search": '<circle cx="7" cy="7" r="4.2"/><path d="M10.2 10.2l3.4 3.4"/>',
     "glass": (
         '<circle cx="6.8" cy="6.8" r="4.4"/><path d="M10.2 10.2l3.6 3.6"/>'
