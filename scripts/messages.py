@@ -1,6 +1,6 @@
 """Keep the catalogues of translated texts in step with the code: `make messages`.
 
-Every text that the code marks (`gettext`, `{% translate %}`, `t` in scripts) stands in the catalogue
+Each text that the code marks (`gettext`, `{% translate %}`, `t` in scripts) stands in the catalogue
 of its app, `webapp/APP/locale/zh_Hans/LC_MESSAGES/django.po`; texts of the scripts in `djangojs.po`
 of `webapp/ui`. This adds new texts, drops those that are no more, keeps the translations, and
 compiles. A text whose English changed loses its translation, since a near guess may say the
@@ -35,10 +35,16 @@ APPS_OF_TEMPLATES = {
 }
 """Folders of templates that are not named like their app."""
 PYTHON = {
-    "gettext": None, "gettext_lazy": None, "gettext_noop": None, "_": None,
-    "ngettext": (1, 2), "ngettext_lazy": (1, 2),
-    "pgettext": ((1, "c"), 2), "pgettext_lazy": ((1, "c"), 2),
-    "npgettext": ((1, "c"), 2, 3), "npgettext_lazy": ((1, "c"), 2, 3),
+    "gettext": None,
+    "gettext_lazy": None,
+    "gettext_noop": None,
+    "_": None,
+    "ngettext": (1, 2),
+    "ngettext_lazy": (1, 2),
+    "pgettext": ((1, "c"), 2),
+    "pgettext_lazy": ((1, "c"), 2),
+    "npgettext": ((1, "c"), 2, 3),
+    "npgettext_lazy": ((1, "c"), 2, 3),
 }
 SCRIPTS = {"t": None, "tn": (1, 2)}
 
@@ -60,7 +66,7 @@ def new_catalogue() -> Catalog:
     return Catalog(
         locale=LANGUAGE,
         project="Temper",
-        header_comment="# Texts of Temper in Chinese (simplified). `make messages` keeps this file.",
+        header_comment="# Texts in Chinese (simplified). `make messages` keeps it.",
         fuzzy=False,
     )
 

@@ -21,7 +21,23 @@ ENGLISH_ONLY = {"api/docs.html", "ui/styleguide.html"}
 ASKED = catalogues()
 PLACES = re.compile(r"%\((\w+)\)[sd]|%[sd]|(?<!%)\{(\w*)\}|<(/?\w+)")
 NAMES = frozenset(
-    ["Temper", "API", "YAML", "JSON", "JSONL", "CSV", "HTTP", "URL", "UUID", "SSE", "GPU", "CPU", "RAM", "VRAM", "MB", "GB", "KL", "SFT", "GRPO", "PPO", "RL", "LoRA", "REINFORCE", "pass", "Python", "Linux", "PostgreSQL", "Valkey", "Redis", "Celery", "Hugging", "Face", "Markdown", "Ctrl", "Esc", "Enter", "Shift", "Tab", "Home", "End", "Bearer", "SHA", "HMAC", "English", "AutoModelForCausalLM", "transformers", "safetensors"]
+    [
+        *(
+            "Temper",
+            "Linux",
+            "Python",
+            "PostgreSQL",
+            "Valkey",
+            "Redis",
+            "Celery",
+            "Hugging",
+            "Face",
+        ),
+        *("API", "YAML", "JSON", "JSONL", "CSV", "HTTP", "URL", "UUID", "Bearer", "SHA", "HMAC"),
+        *("GPU", "CPU", "RAM", "MB", "GB", "Ctrl", "Esc", "Enter", "Shift", "Tab", "Home", "End"),
+        *("KL", "SFT", "RL", "GRPO", "PPO", "LoRA", "REINFORCE", "pass", "Markdown"),
+        *("AutoModelForCausalLM", "transformers", "safetensors"),
+    ]
 )
 """Words that are the same in every language."""
 READ_ATTRIBUTES = frozenset(
