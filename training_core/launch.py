@@ -1,6 +1,6 @@
 """From a run directory to a session: open everything, resume from the newest whole checkpoint.
 
-Called by `workers.trainer_main`.
+Called by `workers.trainer_main`; a step under glass opens its policy here too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from training_core.algorithms.learner import Learner
 from training_core.checkpoints import OPTIMISER, CheckpointStore, Resumable, load_optimiser
 from training_core.contract.events import AttemptStarted, Notice
 from training_core.contract.rundir import RunDir
-from training_core.contract.spec import RunSpec
+from training_core.contract.spec import ResourceSpec, RunSpec
 from training_core.curriculum.mix import MixState
 from training_core.domains.sources import open_domain
 from training_core.evaluate import Evaluator
@@ -57,12 +57,11 @@ def open_session(
     damaged: list[tuple[Path, str]] = []
     found = store.find_newest(lambda path, reason: damaged.append((path, reason)))
     _report_damage(log, damaged, found)
-    policy, plan = open_policy(spec, models_dir, found)
-    state = found.state if found else _fresh_state(spec)
-    accelerator = Accelerator(
-        cpu=plan.device.type == "cpu",
-        mixed_precision="bf16" if plan.dtype == torch.bfloat16 else "no",
+    policy, plan = open_policy(
+        spec.model.ref, spec.resources, models_dir, found.path if found else None
     )
+    state = found.state if found else _fresh_state(spec)
+    accelerator = build_accelerator(plan)
     session = Session(
         spec=spec,
         run_dir=run_dir,
@@ -85,13 +84,15 @@ def open_session(
 
 
 def open_policy(
-    spec: RunSpec, models_dir: Path, found: Resumable | None
+    ref: str, resources: ResourceSpec, models_dir: Path, checkpoint: Path | None
 ) -> tuple[Policy, ComputePlan]:
-    """The policy on its device, with the weights of the checkpoint if there is one."""
-    ref = spec.model.ref
-    loaded = load_directory(found.path) if found else load_model(ref, models_dir=models_dir)
+    """The policy on its device, with the weights of the checkpoint if there is one.
+
+    Called by a session, and for a step under glass. Raises BadModel or NoDevice.
+    """
+    loaded = load_directory(checkpoint) if checkpoint else load_model(ref, models_dir=models_dir)
     parameters = sum(weight.numel() for weight in loaded.model.parameters())
-    plan = plan_compute(spec.resources, parameters)
+    plan = plan_compute(resources, parameters)
     apply_plan(plan)
     policy = make_policy(ref, loaded, device=plan.device)
     if plan.device.type == "cpu" and parameters >= SMALLEST_BFLOAT16_MODEL:
@@ -99,6 +100,14 @@ def open_policy(
     policy.use_sampler_dtype(plan.dtype)
     policy.use_lanes(plan.lanes, plan.threads // plan.lanes)
     return policy, plan
+
+
+def build_accelerator(plan: ComputePlan) -> Accelerator:
+    """What casts matrix products and joins processes, for a plan."""
+    return Accelerator(
+        cpu=plan.device.type == "cpu",
+        mixed_precision="bf16" if plan.dtype == torch.bfloat16 else "no",
+    )
 
 
 def _fresh_state(spec: RunSpec) -> RunState:

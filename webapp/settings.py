@@ -21,6 +21,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = paths.data_dir()
 RUNS_DIR = DATA_DIR / "runs"
 UPLOADS_DIR = DATA_DIR / "uploads"
+GLASS_DIR = DATA_DIR / "glass"
 MODELS_DIR = DATA_DIR / "models"
 
 
@@ -92,11 +93,14 @@ INSTALLED_APPS = [
     "webapp.launcher",
     "webapp.audit",
     "webapp.accounts",
+    "webapp.api",
     "webapp.datasets",
     "webapp.runs",
     "webapp.metrics",
     "webapp.rollouts",
     "webapp.evaluation",
+    "webapp.glass",
+    "webapp.webhooks",
     "webapp.workers_page",
     "webapp.comments",
     "webapp.people",
@@ -106,6 +110,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "webapp.api.middleware.ProblemDocuments",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -119,7 +124,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "webapp.ui.middleware.FragmentsAreNotPages",
-    "webapp.audit.address.remember_address",
+    "webapp.audit.source.remember_source",
 ]
 
 ROOT_URLCONF = "webapp.urls"
@@ -178,6 +183,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
 MOST_BODY_BYTES = 6_000_000
 MOST_UPLOAD_BYTES = 4_100_000_000  # a dataset file of 4 GB and the form around it
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000  # a launch form of a thousand domains
+WEBHOOK_ALLOW_PRIVATE = env_bool("TEMPER_WEBHOOK_ALLOW_PRIVATE", default=False)
 
 SESSION_COOKIE_SECURE = USE_TLS
 CSRF_COOKIE_SECURE = USE_TLS

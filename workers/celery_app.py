@@ -18,7 +18,7 @@ import os
 
 from celery import Celery
 
-from training_core.contract.tasknames import REAP_RUNS, WORKER_HEARTBEAT
+from training_core.contract.tasknames import DELIVER_WEBHOOKS, REAP_RUNS, WORKER_HEARTBEAT
 from webapp.broker import SHARED_SETTINGS
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "workers.settings"
@@ -32,9 +32,11 @@ app.conf.update(
     SHARED_SETTINGS,
     imports=(
         "workers.tasks.train_run",
+        "workers.tasks.glass_step",
         "workers.tasks.reap_runs",
         "workers.tasks.import_dataset",
         "workers.tasks.worker_heartbeat",
+        "workers.tasks.deliver_webhooks",
     ),
     task_acks_late=False,
     worker_prefetch_multiplier=1,
@@ -49,6 +51,11 @@ app.conf.update(
     beat_schedule={
         "reap": {
             "task": REAP_RUNS,
+            "schedule": REAP_EVERY_S,
+            "options": {"expires": REAP_EVERY_S},
+        },
+        "webhooks": {
+            "task": DELIVER_WEBHOOKS,
             "schedule": REAP_EVERY_S,
             "options": {"expires": REAP_EVERY_S},
         },

@@ -40,7 +40,7 @@ LIGHT = (
     "training_core.failures",
     "workers",
 )
-TORCH_SIDE = ("workers.trainer_main", "workers.prepare_model")
+TORCH_SIDE = ("workers.trainer_main", "workers.prepare_model", "workers.glass_main")
 
 
 def module_name(path: str) -> str:

@@ -98,6 +98,6 @@ def test_a_session_tells_who_is_signed_in(browser: Client, ada: User) -> None:
 
 
 def test_the_served_application_is_the_limited_one() -> None:
-    """The form of a dataset file may be large, nothing else may."""
+    """A dataset file may be large, by its page and by the API; nothing else may."""
     assert isinstance(application, BodyLimit)
-    assert set(application._larger) == {"/datasets/upload/"}
+    assert set(application._larger) == {"/datasets/upload/", "/api/v1/imports"}

@@ -12,16 +12,24 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from tests.webapp.glass.steps import ask as ask_for_step
+from tests.webapp.glass.steps import finish
 from tests.webapp.stories import Story, launch
 from tests.webapp.url_rules import PEOPLE, RULES
 from webapp.accounts.invitations import make_invitation
 from webapp.accounts.models import Invitation, Membership, Project, Role, User
+from webapp.api.models import ApiToken
+from webapp.api.scopes import Scope
+from webapp.api.services import create_token
 from webapp.comments.models import Comment
 from webapp.comments.services import add_comment
 from webapp.datasets import services as datasets
-from webapp.datasets.models import Dataset, DatasetImport
+from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
+from webapp.glass import dispatch as glass_dispatch
+from webapp.glass.models import GlassStep
 from webapp.metrics.views import report
 from webapp.runs.models import Run
+from webapp.webhooks.models import Endpoint
 
 
 class Address(NamedTuple):
@@ -56,18 +64,28 @@ class House(NamedTuple):
     job: DatasetImport
     invitation: Invitation
     comment: Comment
+    glass: GlassStep
+    token: ApiToken
+    webhook: Endpoint
 
 
 @pytest.fixture
-def house(bob: User) -> House:
-    """A run with a history, a dataset, an upload that is none yet, an invitation, a comment."""
+def house(bob: User, monkeypatch: pytest.MonkeyPatch) -> House:
+    """A run with a history, a dataset, an upload that is none yet, and what hangs on them."""
+    monkeypatch.setattr(glass_dispatch, "send_task", lambda *_: True)
     story = Story(launch(bob)).start()
     story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61)
     job = datasets.store_upload(bob, "a.csv", [b"prompt,answer\nq,1\n"])
     dataset = Dataset.objects.create(name="sums", owner=bob)
+    dataset.versions.create(number=1, state=DatasetVersion.State.READY)
     main = Project.objects.main()
-    invitation, _ = make_invitation(main, Role.VIEWER, days=7, uses=1, actor=bob)
-    return House(story.run, dataset, job, invitation, add_comment(story.run, bob, "Look."))
+    root = User.objects.create_superuser("root")
+    invitation, _ = make_invitation(main, Role.VIEWER, days=7, uses=1, actor=root)
+    comment = add_comment(story.run, bob, "Look.")
+    glass = finish(ask_for_step(bob))
+    token, _ = create_token(bob, "nightly", [Scope.READ])
+    webhook = Endpoint.objects.create(user=bob, project=main, url="https://example.org/", kinds=[])
+    return House(story.run, dataset, job, invitation, comment, glass, token, webhook)
 
 
 @pytest.fixture
@@ -146,17 +164,28 @@ def fill(address: Address, house: House) -> str:
         "datasets": house.dataset.pk,
         "people": house.run.owner_id,
         "people:revoke": house.invitation.pk,
+        "tokens": house.token.pk,
+        "webhooks": house.webhook.pk,
     }
     fillings = {
         "<int:number>": house.run.number,
         "<int:pk>": pks.get(address.name, pks.get(address.name.partition(":")[0])),
         "<uuid:run_id>": house.run.pk,
         "<uuid:import_id>": house.job.pk,
+        "<uuid:version_id>": house.dataset.versions.get().pk,
+        "<uuid:glass_id>": house.glass.pk,
+        "<int:place>": 0,
         "<str:command>": "stop",
         "<str:token>": "x",
         "<slug:slug>": "main",
         "<int:user>": house.run.owner_id,
         "<path:object_id>": "1",
+        "<number>": house.run.number,
+        "<dataset>": house.dataset.pk,
+        "<import_id>": house.job.pk,
+        "<group>": 1,
+        "<slug>": "tiny-model",
+        "<slug:deed>": "test",
     }
     route = address.route
     for part, value in fillings.items():

@@ -50,6 +50,7 @@ ONES_OWN = everybody(SIGN_IN)
 """allauth leads on to where something can be done: for these, choosing a password."""
 BY_LINK = everybody(REFUSED)
 """There is no password to ask again of somebody who came by a link."""
+SPENT = everybody(GONE, anonymous=GONE)
 OPEN = Rule(everybody(SHOWN, anonymous=SHOWN), everybody(SHOWN, anonymous=SHOWN))
 NOWHERE = everybody(HIDDEN)
 READ = Rule(OPEN.get, everybody(NO_METHOD, anonymous=NO_METHOD))
@@ -76,6 +77,27 @@ LAUNCH_GET = only(*LAUNCHERS, outsider=REFUSED)
 LAUNCH_POST = only(*LAUNCHERS, status=UNREADABLE, outsider=REFUSED)
 IMPORT = only(*CURATORS, others=HIDDEN)
 """An upload that is no dataset yet: its owner's and the curators'."""
+NO_TOKEN = everybody(UNAUTHORISED, anonymous=UNAUTHORISED)
+"""A session opens no operation of the API: `tests/webapp/api/operation_rules.py` has its tokens."""
+NOT_POSTED = everybody(NO_METHOD, anonymous=NO_METHOD)
+API_READ = Rule(NO_TOKEN, NOT_POSTED)
+API_DEED = Rule(NOT_POSTED, NO_TOKEN)
+API_BOTH = Rule(NO_TOKEN, NO_TOKEN)
+READS = (
+    *("get_me", "list_presets", "get_preset", "list_workers"),
+    *("get_run", "delete_run", "get_spec", "get_spec_yaml", "get_history"),
+    *("list_metrics", "get_curves", "get_curves_csv", "get_logs"),
+    *("list_rollouts", "get_rollouts", "list_checkpoints", "list_evaluations"),
+    *("list_datasets", "get_dataset", "list_records", "get_import"),
+)
+"""At addresses that take GET; `delete_run` shares its address with `get_run`."""
+DEEDS = (
+    *("check_spec", "restart_run", "stop_run", "pause_run", "resume_run"),
+    *("evaluate_run", "checkpoint_run", "archive_run", "unarchive_run"),
+    *("upload_file", "begin_import"),
+)
+ONES_OWN_ALONE = NOWHERE
+"""The token and the webhook asked for are somebody else's, so they do not exist."""
 
 MANAGED = Rule(only("admin"), only("admin", status=UNREADABLE))
 """A page of the project's admins."""
@@ -92,6 +114,7 @@ RULES: dict[str, Rule] = {
         body={"preset": "tiny-model"},
     ),
     "runs:check": Rule(everybody(NO_METHOD), LAUNCH_GET, body={"mode": "yaml", "yaml": "]"}),
+    "runs:copy_as": Rule(everybody(NO_METHOD), LAUNCH_GET, body={"mode": "yaml", "yaml": "]"}),
     "runs:detail": A_RUN,
     "runs:phase": A_RUN,
     "runs:changed": A_RUN,
@@ -107,7 +130,7 @@ RULES: dict[str, Rule] = {
     "rollouts:index": A_RUN,
     "comments:thread": Rule(members(), only(*COMMENTERS, status=UNREADABLE)),
     "comments:edit": Rule(members(REFUSED), members(REFUSED)),
-    "comments:delete": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
+    "comments:delete": Rule(only("admin"), only("admin", status=DONE)),
     "metrics:curves": CURVES,
     "metrics:csv": CURVES,
     "metrics:json": CURVES,
@@ -122,14 +145,40 @@ RULES: dict[str, Rule] = {
         only(*UPLOADERS, outsider=REFUSED), only(*UPLOADERS, status=UNREADABLE, outsider=REFUSED)
     ),
     "datasets:detail": A_RUN,
+    "datasets:check": Rule(
+        members(), only(*LAUNCHERS, status=UNREADABLE), body={"action": "launch"}
+    ),
     "datasets:import": Rule(IMPORT, only(*CURATORS, status=UNREADABLE, others=HIDDEN)),
     "datasets:import_progress": Rule(IMPORT),
     "datasets:import_errors": Rule(IMPORT),
+    "glass:index": Rule(
+        ALWAYS, only(*LAUNCHERS, status=UNREADABLE, outsider=REFUSED), body={"model": "base:tiny"}
+    ),
+    "glass:detail": A_RUN,
+    "glass:live": A_RUN,
+    "glass:tokens": A_RUN,
+    "glass:result": A_RUN,
+    "glass:cancel": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
+    "glass:delete": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
     "workers:index": Rule(ALWAYS),
     "search:search": Rule(ALWAYS),
     "ui:model_progress": Rule(ALWAYS, ALWAYS),
     "ui:styleguide": Rule(ALWAYS, ALWAYS),
-    "accounts:login_link": Rule(everybody(GONE, anonymous=GONE), everybody(GONE, anonymous=GONE)),
+    **dict.fromkeys((f"api:{name}" for name in READS), API_READ),
+    **dict.fromkeys((f"api:{name}" for name in DEEDS), API_DEED),
+    **dict.fromkeys(("api:list_runs", "api:launch_run"), API_BOTH),
+    "api:openapi-json": Rule(
+        everybody(SHOWN, anonymous=UNAUTHORISED), everybody(SHOWN, anonymous=UNAUTHORISED)
+    ),
+    "api:openapi-view": Rule(ALWAYS, ALWAYS),
+    "api:api-root": Rule(NO_KEY, NO_KEY),
+    "tokens:index": Rule(ALWAYS, everybody(UNREADABLE)),
+    "tokens:revoke": Rule(ONES_OWN_ALONE, ONES_OWN_ALONE),
+    "webhooks:index": Rule(ALWAYS, everybody(UNREADABLE)),
+    "webhooks:detail": Rule(ONES_OWN_ALONE),
+    "webhooks:delete": Rule(ONES_OWN_ALONE),
+    "webhooks:act": Rule(everybody(NO_METHOD), ONES_OWN_ALONE),
+    "accounts:login_link": Rule(SPENT, SPENT),
     "account_login": Rule(everybody(302, anonymous=SHOWN), everybody(302, anonymous=SHOWN)),
     "account_logout": Rule(everybody(SHOWN), everybody(302)),
     "account_inactive": READ,
@@ -150,7 +199,9 @@ RULES: dict[str, Rule] = {
     "people:projects": Rule(ALWAYS, everybody(REFUSED)),
     "people:switch": Rule(everybody(NO_METHOD), everybody(302)),
     "people:settings": MANAGED,
-    "people:archive": Rule(everybody(NO_METHOD), only("admin", status=UNREADABLE)),
+    "people:archive": Rule(
+        everybody(NO_METHOD), only("admin", status=UNREADABLE), body={"to": "archive"}
+    ),
     "people:members": Rule(members(), MANAGED.post),
     "people:role": Rule(everybody(NO_METHOD), only("admin", status=UNREADABLE)),
     "people:remove": Rule(only("admin"), only("admin", status=DONE)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -34,7 +34,12 @@ def field_errors(error: ValidationError) -> list[FieldError]:
     The member names of discriminated unions are left out of a path, and a tuple's "too short" that
     only follows from a bad item is dropped.
     """
-    found = [(_path(item), item) for item in error.errors(include_url=False)]
+    return sentences_at_fields(error.errors(include_url=False))
+
+
+def sentences_at_fields(items: Iterable[Any]) -> list[FieldError]:
+    """The same for the entries of pydantic's `ValidationError.errors()`."""
+    found = [(_path(item), item) for item in items]
     above = {place for path, _ in found for place in _places_above(path)}
     sentences = (
         _located(path, _sentence(item))
@@ -66,7 +71,11 @@ def _located(path: str, sentence: str) -> FieldError:
 
 
 _UNION_MEMBERS = frozenset(
-    {"reasoning_gym", "dataset", "correctness", "format", "length", "weighted_sum", "sft", "rl"}
+    {
+        *("reasoning_gym", "dataset"),
+        *("correctness", "format", "length", "match", "weighted_sum"),
+        *("sft", "rl"),
+    }
 )
 _UNION_FIELDS = frozenset({"domains", "stages"})
 

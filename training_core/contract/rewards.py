@@ -67,6 +67,21 @@ class LengthReward(StrictModel):
         return self
 
 
+class MatchReward(StrictModel):
+    """1 when the text of the answer equals the right one, up to spelling, else 0."""
+
+    type: Literal["match"] = "match"
+    """Kind of reward."""
+    name: RewardName = "match"
+    """Name in charts and tables."""
+    answer_tag: str = Field(default="answer", max_length=40, pattern=r"^[a-z][a-z0-9_]*$|^$")
+    """Tag whose content is compared, such as `answer`; empty compares the whole completion."""
+    ignore_case: bool = True
+    """Whether `Paris` equals `paris`."""
+    ignore_end_marks: bool = True
+    """Whether full stops, quotes and brackets around the answer are left out."""
+
+
 class WeightedTerm(StrictModel):
     """One child of a weighted sum."""
 
@@ -94,7 +109,7 @@ class WeightedSumReward(StrictModel):
         return self
 
 
-RewardLeaf = CorrectnessReward | FormatReward | LengthReward
+RewardLeaf = CorrectnessReward | FormatReward | LengthReward | MatchReward
 RewardNode = Annotated[RewardLeaf | WeightedSumReward, Field(discriminator="type")]
 
 

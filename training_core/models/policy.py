@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +72,13 @@ class Policy:
     def parameters(self) -> list[nn.Parameter]:
         """All weights that learn."""
         return [weight for weight in self.model.parameters() if weight.requires_grad]
+
+    def raw_text(self, token_ids: Sequence[int]) -> str:
+        """Ids as the text that the model reads and writes, special tokens left in."""
+        text: str = self.tokenizer.decode(
+            list(token_ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
+        return text
 
     def hidden_SD(self, batch: PackedBatch) -> torch.Tensor:
         """Last hidden state at each place that predicts completion tokens; with gradient."""

@@ -12,15 +12,20 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from webapp.accounts.models import Membership, Project, User
+from webapp.audit.admin import AuditedAdmin
 
 
 @admin.register(User)
-class AccountAdmin(UserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]  # unfold has no types
+class AccountAdmin(AuditedAdmin, UserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]  # no types
     """Django's user pages in unfold's skin."""
 
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
+
+    def has_delete_permission(self, *_: object) -> bool:
+        """Accounts are closed: what somebody did stays theirs, and a project its last admin."""
+        return False
 
 
 class MembershipInline(TabularInline):  # type: ignore[misc]  # unfold has no types
@@ -33,7 +38,7 @@ class MembershipInline(TabularInline):  # type: ignore[misc]  # unfold has no ty
 
 
 @admin.register(Project)
-class ProjectAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class ProjectAdmin(AuditedAdmin, ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Projects. One that holds runs or datasets cannot be deleted, and slugs stay as they are."""
 
     list_display = ("name", "slug", "created_at", "archived_at")

@@ -18,6 +18,7 @@ from django.utils import timezone
 from webapp.accounts.members import add_member, make_user
 from webapp.accounts.models import Invitation, Membership, Project, Role, User
 from webapp.accounts.refusals import PeopleRefused
+from webapp.accounts.roles import Right, may, who_may
 from webapp.audit.record import record
 
 LIFETIMES: dict[int, str] = {1: "1 day", 7: "7 days", 30: "30 days"}
@@ -29,7 +30,15 @@ MOST_USES = 100
 def make_invitation(
     project: Project, role: Role, days: int, uses: int, actor: User
 ) -> tuple[Invitation, str]:
-    """A new link: its row, and its path, which nobody can read again. Raises PeopleRefused."""
+    """A new link: its row, and its path, which nobody can read again. Raises PeopleRefused.
+
+    The maker's rows are held while their right is asked for once more: links are revoked with the
+    role, and one that was made at that moment would be missed.
+    """
+    actor = User.objects.select_for_update(no_key=True).get(pk=actor.pk)
+    list(Membership.objects.select_for_update(no_key=True).filter(project=project, user=actor))
+    if not may(actor, Right.MANAGE, project):
+        raise PeopleRefused(f"Links are made by {who_may(Right.MANAGE, project)}.")
     if days not in LIFETIMES:
         raise PeopleRefused("Choose how long the link lasts.", "days")
     if not 1 <= uses <= MOST_USES:

@@ -3,12 +3,14 @@
 Every change is one transaction with its entry in the audit log. A project keeps at least one active
 admin: the rows of its admins are locked while one of them steps back, and the invitation links that
 this one made are revoked, so that nobody comes back by a link of their own. Whether the caller may
-do this at all is asked by the view, with `webapp.accounts.roles`.
+do this at all is asked by the view, with `webapp.accounts.roles`. Rows are locked in one order:
+accounts, then memberships, then projects.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -16,12 +18,15 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
-from webapp.accounts.models import Membership, Project, Role, User
+from webapp.accounts.models import Invitation, Membership, Project, Role, User
 from webapp.accounts.refusals import PeopleRefused
 from webapp.audit.record import record
 
 LONGEST_PROJECT_NAME = 80
-PLAIN = re.compile(r"[^\x00-\x1f\x7f]+")
+UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+"""Controls, and marks that turn the direction of what stands around a name."""
+NOT_A_SLUG = frozenset({"switch"})
+"""Words that mean something else in `/projects/WORD/`."""
 
 
 @transaction.atomic
@@ -48,7 +53,7 @@ def change_role(membership: Membership, role: Role, actor: User) -> None:
         return
     if before == Role.ADMIN:
         _refuse_last_admin(membership, "gets another role")
-        _revoke_links(membership, actor)
+        _revoke_links(membership.user, actor, membership.project)
     membership.role = role
     membership.save(update_fields=["role"])
     _note("member.role", membership, actor, before={"role": before}, after={"role": role})
@@ -60,7 +65,7 @@ def remove_member(membership: Membership, actor: User) -> None:
     membership = _locked(membership)
     if membership.role == Role.ADMIN:
         _refuse_last_admin(membership, "leaves")
-    _revoke_links(membership, actor)
+    _revoke_links(membership.user, actor, membership.project)
     _note("member.remove", membership, actor, before={"role": membership.role})
     membership.delete()
 
@@ -70,7 +75,8 @@ def make_project(name: str, actor: User) -> Project:
     """A new project with the actor as its admin. Raises PeopleRefused for a bad or taken name."""
     name = clean_project_name(name)
     slug = slugify(name)[:50] or "project"
-    taken = set(Project.objects.filter(slug__startswith=slug).values_list("slug", flat=True))
+    known = Project.objects.filter(slug__startswith=slug)
+    taken = NOT_A_SLUG | set(known.values_list("slug", flat=True))
     free = (f"{slug}-{n}" if n > 1 else slug for n in range(1, len(taken) + 2))
     try:
         with transaction.atomic():
@@ -87,7 +93,10 @@ def make_project(name: str, actor: User) -> Project:
 @transaction.atomic
 def rename_project(project: Project, name: str, actor: User) -> None:
     """Another name; the slug in addresses stays. Raises PeopleRefused."""
-    before, project.name = project.name, clean_project_name(name, project)
+    before, name = project.name, clean_project_name(name, project)
+    if name == before:
+        return
+    project.name = name
     project.save(update_fields=["name"])
     _note_project(
         "project.rename", project, actor, before={"name": before}, after={"name": project.name}
@@ -95,18 +104,33 @@ def rename_project(project: Project, name: str, actor: User) -> None:
 
 
 @transaction.atomic
-def archive_project(project: Project, actor: User) -> None:
-    """Put a project away, or take it out again; nothing of it is deleted."""
-    project.archived_at = None if project.archived_at else timezone.now()
+def archive_project(project: Project, actor: User, is_archived: bool) -> None:
+    """Put a project away, or take it out again; nothing of it is deleted.
+
+    Doing it twice changes nothing. Whoever held the project open (`hold_project`) is waited for.
+    """
+    project = Project.objects.select_for_update().get(pk=project.pk)
+    if (project.archived_at is not None) == is_archived:
+        return
+    project.archived_at = timezone.now() if is_archived else None
     project.save(update_fields=["archived_at"])
-    action = "project.archive" if project.archived_at else "project.unarchive"
-    _note_project(action, project, actor)
+    _note_project("project.archive" if is_archived else "project.unarchive", project, actor)
+
+
+def hold_project(pk: int) -> Project:
+    """The project as it is now, not put away before the caller's transaction ends if it is open.
+
+    For who makes something in it that an archived project must not have, such as a run that waits.
+    """
+    return Project.objects.select_for_update(no_key=True).get(pk=pk)
 
 
 def clean_project_name(name: str, own: Project | None = None) -> str:
     """A name fit for a project. Raises PeopleRefused."""
     name = " ".join(name.split())
-    if not PLAIN.fullmatch(name):
+    if UNSEEN.search(name):
+        raise PeopleRefused("The name holds a character that nobody sees; type it anew.", "name")
+    if not any(unicodedata.category(sign)[0] in "LNPS" for sign in name):
         raise PeopleRefused("Give the project a name.", "name")
     if len(name) > LONGEST_PROJECT_NAME:
         raise PeopleRefused(f"At most {LONGEST_PROJECT_NAME} characters.", "name")
@@ -119,6 +143,8 @@ def clean_project_name(name: str, own: Project | None = None) -> str:
 @transaction.atomic
 def make_user(username: str, password: str, actor: User | None) -> User:
     """A new account; without a password only a sign-in link opens it. Raises PeopleRefused."""
+    if not username:
+        raise PeopleRefused("Choose a user name.", "username")
     user = User(username=User.normalize_username(username))
     try:
         user.clean_fields(exclude=["password"])
@@ -144,18 +170,28 @@ def make_user(username: str, password: str, actor: User | None) -> User:
 
 
 @transaction.atomic
-def switch_user(user: User, actor: User) -> None:
-    """Close an account, or open it again. Raises PeopleRefused for who may not be closed out."""
-    user = User.objects.select_for_update().get(pk=user.pk)
+def switch_user(user: User, actor: User, is_active: bool) -> None:
+    """Close an account, or open it again. Raises PeopleRefused for who may not be closed out.
+
+    Both rows are locked: two superusers who close each other at once would leave none.
+    """
     if user.pk == actor.pk:
         raise PeopleRefused("You cannot close your own account; another superuser can.")
-    if user.is_active:
-        for membership in user.memberships.filter(role=Role.ADMIN).select_related("project"):
+    pair = User.objects.select_for_update(no_key=True).filter(pk__in=[user.pk, actor.pk])
+    rows = {each.pk: each for each in pair.order_by("pk")}
+    if not rows[actor.pk].is_active:
+        raise PeopleRefused("Your own account has just been closed.")
+    user = rows[user.pk]
+    if user.is_active == is_active:
+        return
+    if not is_active:
+        admin_of = user.memberships.filter(role=Role.ADMIN).order_by("project_id")
+        for membership in admin_of:
             _refuse_last_admin(_locked(membership), "is closed out")
-            _revoke_links(membership, actor)
-    user.is_active = not user.is_active
+        _revoke_links(user, actor)
+    user.is_active = is_active
     user.save(update_fields=["is_active"])
-    action = "user.activate" if user.is_active else "user.deactivate"
+    action = "user.activate" if is_active else "user.deactivate"
     record(action, actor=actor, kind="user", key=user.pk, label=str(user))
 
 
@@ -178,9 +214,11 @@ def _locked(membership: Membership) -> Membership:
     return found
 
 
-def _revoke_links(membership: Membership, actor: User) -> None:
-    """Make worthless what the member has made to let people in."""
-    links = membership.project.invitations.filter(made_by=membership.user, revoked_at=None)
+def _revoke_links(user: User, actor: User, project: Project | None = None) -> None:
+    """Make worthless what somebody has made to let people in: to one project, or to any."""
+    links = Invitation.objects.filter(made_by=user, revoked_at=None).order_by("pk")
+    if project is not None:
+        links = links.filter(project=project)
     for link in links.select_for_update(of=("self",)).select_related("project"):
         link.revoked_at = timezone.now()
         link.save(update_fields=["revoked_at"])
@@ -191,7 +229,7 @@ def _revoke_links(membership: Membership, actor: User) -> None:
             key=link.pk,
             label=str(link),
             project=link.project,
-            after={"because": f"{membership.user} made it"},
+            after={"because": f"{user} made it"},
         )
 
 

@@ -23,7 +23,7 @@ class AuditEntry(models.Model):
     project = models.CharField(max_length=80, blank=True)
     """Name of the project as it was."""
     kind = models.CharField(max_length=20)
-    """What was acted on: `run`, `dataset`, `user`, `member`, `invitation`."""
+    """What was acted on: `run`, `import`, `user`, `member`, `invitation`, `token`, `webhook`…"""
     key = models.CharField(max_length=64, blank=True)
     """Its primary key."""
     label = models.CharField(max_length=200)
@@ -32,6 +32,8 @@ class AuditEntry(models.Model):
     after = models.JSONField(default=dict)
     address = models.GenericIPAddressField(null=True)
     """Where the request came from; null in a worker or a command."""
+    token = models.CharField(max_length=110, blank=True)
+    """Name and beginning of the API token that did it for the actor; empty where none did."""
 
     class Meta:
         ordering = ("-pk",)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from webapp.audit.actions import ACTIONS
-from webapp.audit.address import current_address
 from webapp.audit.models import AuditEntry
+from webapp.audit.source import current_address, current_token
 
 
 def record(
@@ -37,8 +37,18 @@ def record(
         project=project.name if project is not None else "",
         kind=kind,
         key=str(key)[:64],
-        label=label.replace("\0", "␀")[:200],
-        before=before or {},
-        after=after or {},
+        label=_plain(label)[:200],
+        before=_plain(before or {}),
+        after=_plain(after or {}),
         address=current_address.get(),
+        token=current_token.get(),
     )
+
+
+def _plain(value: Any) -> Any:
+    """The value as PostgreSQL can keep it: a NUL in a text is shown, and refused by it."""
+    if isinstance(value, str):
+        return value.replace("\0", "␀")
+    if isinstance(value, dict):
+        return {_plain(key): _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value

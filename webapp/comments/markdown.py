@@ -30,7 +30,8 @@ RULES = (
 TAGS = {"a", "blockquote", "br", "code", "em", "li", "ol", "p", "pre", "s", "span", "strong", "ul"}
 ATTRIBUTES = {"a": {"href"}, "span": {"class"}, "ol": {"start"}}
 SCHEMES = {"http", "https", "mailto"}
-MENTION = re.compile(r"(?<![\w@])@([\w.+\-]+)")
+MENTION = re.compile(r"(?<![\w@])@([\w.@+\-]+)")
+"""What may be a user name after an @; the name itself may hold another, as an address does."""
 
 
 @lru_cache(maxsize=1)
@@ -64,7 +65,7 @@ def mentioned(text: str, names: Collection[str]) -> set[str]:
 
 def _name(given: str, names: Collection[str]) -> str:
     """The name that was meant: a full stop or a hyphen may belong to the sentence."""
-    for candidate in (given, given.rstrip(".-+")):
+    for candidate in (given, given.rstrip(".-+@")):
         if candidate in names:
             return candidate
     return ""

@@ -30,6 +30,8 @@ from webapp.control.catch_up import catch_up
 from webapp.control.claims import LEASE
 from webapp.control.finish import retry_delay, settle_run
 from webapp.datasets.services import requeue_silent_imports
+from webapp.glass.claims import requeue_silent_glass
+from webapp.glass.services import prune_glass
 from webapp.metrics import live
 from webapp.runs import status
 from webapp.runs.dispatch import dispatch_run
@@ -55,6 +57,8 @@ def reap() -> None:
     _each(_close_forsaken, _forsaken().values_list("run_id", flat=True))
     send_waiting_runs()
     requeue_silent_imports()
+    requeue_silent_glass(free_slots(QUEUE_TRAIN))
+    prune_glass()
     live.prune()
 
 

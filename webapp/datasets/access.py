@@ -115,6 +115,11 @@ def may_replace(user: User, name: str, project: Project | None = None) -> bool:
     return may(user, Right.ADD_DATASETS, project) and all(d.owner_id == user.pk for d in taken)
 
 
+def why_not_replace(project: Project) -> str:
+    """The sentence for a name that is somebody else's in the project."""
+    return f"Somebody else owns a dataset of that name in {project}; choose another."
+
+
 def upload_projects(user: User | AnonymousUser) -> QuerySet[Project]:
     """Projects to which the user may add datasets."""
     return projects_where(user, Right.ADD_DATASETS)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from django.contrib import admin
 from unfold.admin import ModelAdmin
 
+from webapp.audit.admin import AuditedAdmin
 from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
 
 
-class FrozenAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class FrozenAdmin(AuditedAdmin, ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Rows that only the program writes: shown, and deleted at most."""
 
     def has_add_permission(self, *_: object) -> bool:
@@ -21,7 +22,7 @@ class FrozenAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
 
 @admin.register(Dataset)
-class DatasetAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class DatasetAdmin(AuditedAdmin, ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Names and owners."""
 
     list_display = ("name", "project", "owner", "created_at")

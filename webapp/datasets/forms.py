@@ -14,11 +14,13 @@ from pathlib import Path
 from training_core.contract.domains import DatasetRecord
 from webapp.datasets.imports import upload_path
 from webapp.datasets.layout import DELIMITERS, Layout, detect, read_rows
-from webapp.datasets.mapping import Mapping, guess_mapping, make_record
+from webapp.datasets.mapping import Mapping, guess_by_texts, guess_mapping, make_record
 from webapp.datasets.models import DatasetImport
-from webapp.datasets.rows import FileError, RowError
+from webapp.datasets.rows import FileError, Row, RowError
 
 PREVIEWED = 5
+LOOKED_AT = 20
+"""Rows from which columns are guessed."""
 LONGEST_NAME = 120
 LOWEST_PERCENT, HIGHEST_PERCENT = 1, 50
 
@@ -39,6 +41,8 @@ class MappingForm:
     row_errors: list[RowError] = field(default_factory=list)
     """What is wrong in the rows of the preview."""
     is_guess: bool = False
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Field to why its column was guessed."""
     has_no_rows: bool = False
     """Whether the file is nothing but a header."""
 
@@ -50,7 +54,7 @@ class MappingForm:
         form.delimiter = str(job.mapping.get("delimiter", ""))
         form._look()
         if not known and form.layout is not None:
-            form.mapping, form.is_guess = guess_mapping(form.layout.columns), True
+            form._guess(form.layout)
         form._preview()
         return form
 
@@ -98,6 +102,19 @@ class MappingForm:
             self.file_error = str(error)
         except OSError:
             self.file_error = "The uploaded file is gone; upload it again."
+
+    def _guess(self, layout: Layout) -> None:
+        """Choose columns by their names, else by the texts of the first rows, and say why."""
+        named = guess_mapping(layout.columns)
+        read = islice(read_rows(self.path, layout), LOOKED_AT)
+        rows = [row for row in read if isinstance(row, Row)]
+        self.mapping, self.is_guess = guess_by_texts(named, layout.columns, rows), True
+        for role, size in (("prompt", "longest"), ("answer", "shortest")):
+            column = getattr(self.mapping, role)
+            if column and column == getattr(named, role):
+                self.reasons[role] = f"Proposed: “{column}” is a name that {role}s have."
+            elif column:
+                self.reasons[role] = f"Proposed: its texts are the {size} of the first rows."
 
     @property
     def path(self) -> Path:

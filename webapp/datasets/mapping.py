@@ -7,7 +7,9 @@ side is left at `train` here and set by `sides` when the whole file is known.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from training_core.contract.domains import DatasetRecord, Message
@@ -59,6 +61,36 @@ def guess_mapping(columns: list[str]) -> Mapping:
     prompt = first(PROMPT_NAMES, set())
     answer = first(ANSWER_NAMES, {prompt})
     return Mapping(prompt, answer, first(DEMONSTRATION_NAMES, {prompt, answer}))
+
+
+def guess_by_texts(mapping: Mapping, columns: list[str], rows: Sequence[Row]) -> Mapping:
+    """Fill what the names left open from the first rows: prompts are long, answers short.
+
+    Only columns that hold a text in every row are asked, and none that merely counts rows.
+    """
+    if not rows:
+        return mapping
+    texts = {column: [look_up(row.values, column) for row in rows] for column in columns}
+    sizes = {
+        column: sum(map(len, found)) / len(found)
+        for column, found in texts.items()
+        if column not in mapping[:3] and all(isinstance(t, str) and t.strip() for t in found)
+    }
+    sizes = {column: size for column, size in sizes.items() if not _counts(texts[column])}
+    if not mapping.prompt and sizes:
+        mapping = mapping._replace(prompt=max(sizes, key=lambda column: sizes[column]))
+    rest = [column for column in sizes if column != mapping.prompt]
+    if not mapping.answer and rest:
+        mapping = mapping._replace(answer=min(rest, key=lambda column: sizes[column]))
+    return mapping
+
+
+def _counts(texts: Sequence[str]) -> bool:
+    """Whether they are 0, 1, 2 or 7, 8, 9: the number of a row, no answer."""
+    if len(texts) < 2 or not all(text.isascii() and text.isdecimal() for text in texts):
+        return False
+    numbers = [int(text[:18]) for text in texts]
+    return all(after - before == 1 for before, after in itertools.pairwise(numbers))
 
 
 def make_record(row: Row, mapping: Mapping) -> DatasetRecord | list[RowError]:

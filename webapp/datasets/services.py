@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, TextField
+from django.db.models.functions import Cast, Length
 from django.utils import timezone
 
 from training_core.contract.domains import DatasetRecord
@@ -29,8 +30,11 @@ from webapp.datasets.imports import import_file, record_line, reject_import
 from webapp.datasets.mapping import Mapping
 from webapp.datasets.models import DatasetImport, DatasetVersion
 
+T = TypeVar("T")
 SILENT_AFTER = timedelta(seconds=60)
 MOST_ATTEMPTS = 3
+LONGEST_SAMPLE_CHARS = 20_000
+"""Of a record's JSON, where samples are shown or tried."""
 KILLED = (
     f"The worker that read the file was killed {MOST_ATTEMPTS} times, so nothing was imported. "
     "The file may need more memory than there is: split it, or try again."
@@ -101,7 +105,9 @@ def _note(action: str, job: DatasetImport, actor: User, after: dict[str, Any]) -
 def discard_upload(job: DatasetImport) -> None:
     """Forget an upload that is no file we read."""
     (Path(settings.UPLOADS_DIR) / job.path).unlink(missing_ok=True)
-    job.delete()
+    with transaction.atomic():
+        _note("dataset.discard", job, job.owner, after={"file": job.file_name})
+        job.delete()
 
 
 @transaction.atomic
@@ -184,6 +190,26 @@ def sample_answers(version: DatasetVersion, most: int) -> list[str]:
     stride = max(1, -(-version.record_count // most))
     rows = version.records.annotate(place=F("index") % stride).filter(place=0).order_by("index")
     return [str(answer) for answer in rows.values_list("payload__answer", flat=True)[:most]]
+
+
+def sample_records(version: DatasetVersion, most: int) -> list[DatasetRecord]:
+    """Up to `most` training records, spread evenly over the version; none of the longest ones.
+
+    A record of megabytes would be shown to nobody and held in memory by many.
+    """
+    stride = max(1, -(-version.record_count // (2 * most)))
+    short = version.records.filter(split="train").annotate(
+        place=F("index") % stride, size=Length(Cast("payload", TextField()))
+    )
+    short = short.filter(size__lte=LONGEST_SAMPLE_CHARS).order_by("index")
+    rows = list(short.filter(place=0)[: 2 * most]) or list(short[:most])
+    return [DatasetRecord.model_validate(row.payload) for row in spread(rows, most)]
+
+
+def spread(items: Sequence[T], most: int) -> list[T]:
+    """Up to `most` of them, at even distances, the first one included."""
+    count = min(most, len(items))
+    return [items[place * len(items) // count] for place in range(count)]
 
 
 def write_version(version_id: str | UUID, path: Path) -> None:

@@ -20,14 +20,19 @@ NAMED = 5
 
 @transaction.atomic
 def archive_or_refuse(project: Project, actor: User) -> None:
-    """Put the project away, or take it out. Raises PeopleRefused while runs of it wait or run."""
+    """Put the project away. Raises PeopleRefused while runs of it wait or run.
+
+    Its row is locked before the runs are counted: a launch or a resume that has begun is waited for
+    and counted, one that comes later finds the project archived.
+    """
+    Project.objects.select_for_update().get(pk=project.pk)
     runs = Run.objects.filter(project=project, state__in=UNDER_WAY).order_by("number")
     numbers = list(runs.values_list("number", flat=True)[: NAMED + 1])
-    if project.archived_at is None and numbers:
+    if numbers:
         names = ", ".join(f"#{number}" for number in numbers[:NAMED])
         more = " and more" if len(numbers) > NAMED else ""
         raise PeopleRefused(
             f"Runs of {project} wait or run: {names}{more}. Stop or pause them first; nobody "
             "steers runs of an archived project."
         )
-    archive_project(project, actor)
+    archive_project(project, actor, is_archived=True)

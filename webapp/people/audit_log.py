@@ -26,7 +26,10 @@ from webapp.metrics.export import plain_cell
 PAGE_SIZE = 50
 MOST_ROWS = 100_000
 """Entries in one file."""
-COLUMNS = ("at", "actor", "action", "kind", "key", "label", "project", "before", "after", "address")
+COLUMNS = (
+    *("at", "actor", "action", "kind", "key", "label", "project", "before", "after", "address"),
+    "token",
+)
 
 
 @dataclass(frozen=True)

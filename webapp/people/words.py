@@ -7,11 +7,18 @@ from webapp.accounts.refusals import PeopleRefused
 
 ROLE_WORDS: dict[str, str] = {
     Role.VIEWER: "Reads everything in the project and changes nothing.",
-    Role.REVIEWER: "Reads everything in the project, as a viewer does.",
-    Role.CURATOR: "Looks after all datasets of the project.",
-    Role.RESEARCHER: "Launches runs and steers their own; adds datasets.",
-    Role.ADMIN: "Everything in the project: members, invitations, everybody's runs, the audit log.",
+    Role.REVIEWER: "Reads everything in the project and comments on runs.",
+    Role.CURATOR: "Looks after all datasets of the project, and comments on runs.",
+    Role.RESEARCHER: "Launches runs and steers their own; adds datasets; comments on runs.",
+    Role.ADMIN: (
+        "Everything in the project: members, invitations, the audit log, everybody's runs, "
+        "datasets and comments."
+    ),
 }
+
+
+USUAL_ROLE = Role.RESEARCHER
+"""What forms offer first."""
 
 
 def read_role(text: str) -> Role:

@@ -215,6 +215,14 @@ class Editor:
             return self.text
         return self.form.yaml()
 
+    @property
+    def whole_document(self) -> dict[str, Any]:
+        """The document, with all defaults where it is valid; empty when there is none."""
+        if self.form is None:
+            return {}
+        spec = self.form.checked.spec
+        return self.form.document if spec is None else spec.model_dump(mode="json")
+
     @cached_property
     def forecast(self) -> Forecast | None:
         """What the run will do; None while the spec is not valid."""

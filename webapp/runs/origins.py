@@ -9,18 +9,22 @@ import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404
 
+from training_core.contract.domains import DatasetDomain
 from training_core.contract.presets import PRESETS, Preset, find_preset
 from training_core.contract.spec import RunSpec
 from webapp.accounts.models import Project, User
 from webapp.datasets.access import get_version_for_user
 from webapp.datasets.models import DatasetVersion
+from webapp.datasets.proposals import Proposal, propose
 from webapp.runs.access import get_checkpoint_for_user, get_run_for_user
 from webapp.runs.models import Checkpoint, Run
+from webapp.runs.preflight import can_use_answers
 from webapp.runs.services import launch_run, restart_from
 
 LONGEST_NAME = 120
@@ -74,9 +78,19 @@ class Origin:
         if self.parent is not None:
             return {**self.parent.spec, "name": next_name(self.parent.name)}
         document = self.settings.spec.model_dump(mode="json")
-        if self.dataset is not None:
-            return {**document, **_on_dataset(self.dataset, document)}
+        if self.dataset is not None and self.proposal is not None:
+            return {**document, **_on_dataset(self.dataset, document, self.proposal)}
         return document
+
+    @cached_property
+    def proposal(self) -> Proposal | None:
+        """What the dataset's own answers and size say about the run; None without a dataset."""
+        if self.dataset is None:
+            return None
+        spec = self.settings.spec
+        return propose(
+            self.dataset, spec.model_dump(mode="json"), partial(can_use_answers, spec.reward)
+        )
 
     @property
     def project(self) -> Project | None:
@@ -105,14 +119,14 @@ def find_origin(user: User | AnonymousUser, values: Mapping[str, str]) -> Origin
         return Origin(checkpoint=get_checkpoint_for_user(user, _whole(key)))
     if number := values.get("from"):
         return Origin(parent=get_run_for_user(user, _whole(number)))
+    preset = _preset(values.get("preset", ""))
     if key := values.get("dataset"):
-        version = get_version_for_user(user, key)
-        return Origin(dataset=version, preset=_preset(values.get("preset", "")))
-    return Origin(preset=_preset(values.get("preset", "")))
+        return Origin(dataset=get_version_for_user(user, key), preset=preset)
+    return Origin(preset=preset)
 
 
 def _preset(slug: str) -> Preset | None:
-    """The preset that is named; None for no name. Raises Http404 for one that is not there."""
+    """The preset; None for no name. Raises Http404 for one that is not there."""
     preset = find_preset(slug) if slug else None
     if slug and preset is None:
         raise Http404(f"There is no preset {slug}.")
@@ -126,10 +140,11 @@ def launch_from(
     if origin.checkpoint is not None:
         return restart_from(origin.checkpoint, owner, spec, key or None, project)
     parent = origin.parent
+    preset = "" if origin.preset is None or origin.dataset else origin.preset.slug
     return launch_run(
         owner=owner,
         spec=spec,
-        preset=origin.preset.slug if origin.preset else parent.preset if parent else "",
+        preset=parent.preset if parent else preset,
         idempotency_key=key or None,
         parent=parent,
         project=project,
@@ -157,19 +172,22 @@ def with_steps_left(spec: dict[str, Any], done: int) -> dict[str, Any]:
     return {**spec, "stages": stages}
 
 
-def _on_dataset(version: DatasetVersion, document: dict[str, Any]) -> dict[str, Any]:
-    """Name and domains of a run on a dataset, with the document's own system prompt."""
+def _on_dataset(
+    version: DatasetVersion, document: dict[str, Any], proposal: Proposal
+) -> dict[str, Any]:
+    """Name, domain and what is proposed for a run on a dataset."""
     first = document["domains"][0]
     slug = re.sub(r"[^a-z0-9]+", "-", version.dataset.name.lower()).strip("-")[:60]
-    domain = {
-        "type": "dataset",
+    fields = {
         "name": f"dataset/{slug or 'upload'}",
         "dataset_version": str(version.pk),
-        "system_prompt": first["system_prompt"],
+        "system_prompt": proposal.system_prompt,
         "demonstration_template": first["demonstration_template"],
         "held_out_items": min(64, max(2, version.held_out_count)),
     }
-    return {"name": _name(f"Train on {version.dataset.name}", ""), "domains": [domain]}
+    domain = DatasetDomain.model_validate(fields).model_dump(mode="json")
+    name = _name(f"Train on {version.dataset.name}", "")
+    return {"name": name, "domains": [domain], **proposal.changes}
 
 
 def _name(name: str, ending: str) -> str:

@@ -9,14 +9,22 @@ phase, with a sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from training_core.contract.domains import DatasetDomain, ReasoningGymDomain
+from training_core.contract.domains import (
+    DatasetDomain,
+    DatasetRecord,
+    Message,
+    ReasoningGymDomain,
+)
 from training_core.contract.field_errors import FieldError
 from training_core.contract.rewards import RewardSpec, iter_leaves
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
 from training_core.contract.stages import SftStage
+from training_core.domains.dataset import fill_template, make_item
+from training_core.rewards.completion import CompletionView
 from training_core.rewards.gold import gold_faults
+from training_core.rewards.tree import TreeScore, score_tree
 from webapp.accounts.models import Project
 from webapp.datasets.models import DatasetVersion
 from webapp.datasets.services import find_version, sample_answers
@@ -40,6 +48,37 @@ def check(spec: RunSpec, project: Project | None = None) -> list[FieldError]:
         *_stage_errors(spec),
         *_evaluation_errors(spec),
     ]
+
+
+def answer_faults(reward: RewardSpec, answer: str) -> list[str]:
+    """Why rewards cannot use a right answer that somebody typed; empty when they can."""
+    return [
+        f"The reward {fault.reward!r} cannot use this answer: {fault.explanation}."
+        for fault in gold_faults(reward, [answer])
+    ]
+
+
+def can_use_answers(reward: RewardSpec, answers: Sequence[str]) -> bool:
+    """Whether every reward can use nearly all of these right answers."""
+    return all(20 * fault.bad <= len(answers) for fault in gold_faults(reward, answers))
+
+
+def score_replies(reward: RewardSpec, replies: Sequence[tuple[str, str]]) -> list[TreeScore]:
+    """What the rewards say to (reply, right answer) pairs. Lengths are not known here: 0 tokens."""
+    return [
+        score_tree(reward, CompletionView(text=reply, answer=answer, tokens=0))
+        for reply, answer in replies
+    ]
+
+
+def prompt_of(domain: DatasetDomain, record: DatasetRecord) -> tuple[Message, ...]:
+    """The chat turns that a record becomes, by the function that training uses."""
+    return make_item(domain, record).messages
+
+
+def right_reply(domain: DatasetDomain, record: DatasetRecord) -> str:
+    """The domain's reply with the record's right answer."""
+    return fill_template(domain, record)
 
 
 def fill_content_hashes(spec: RunSpec) -> RunSpec:

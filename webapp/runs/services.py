@@ -21,6 +21,7 @@ from django.utils import timezone
 from training_core.contract.control import Command
 from training_core.contract.field_errors import FieldError
 from training_core.contract.spec import RunSpec
+from webapp.accounts.members import hold_project
 from webapp.accounts.models import Project, User
 from webapp.accounts.roles import Right, may, who_may
 from webapp.audit.record import record
@@ -137,6 +138,8 @@ def resume_run(run: Run, actor: User) -> Run:
         raise ControlRefused(f"Run #{run.number} is {run.state}; it cannot be resumed.{hint}")
     if problem := disk.problem_with_space(run.read_spec(), run.directory):
         raise ControlRefused(problem)
+    if hold_project(run.project.pk).archived_at is not None:
+        raise ControlRefused(f"The project {run.project} is archived; nothing in it is resumed.")
     _move(run, RunState.QUEUED, actor, "resumed", f"Resumed by {actor}.")
     dispatch_run_on_commit(run.pk)
     return run
@@ -239,6 +242,8 @@ def _create_run(
 ) -> Run:
     """The row in state queued, its event, its directory where it starts from a checkpoint."""
     _hold_parent(parent)
+    if hold_project(project.pk).archived_at is not None:
+        _refuse_project(f"The project {project} has just been archived; choose another.")
     spec = preflight.fill_content_hashes(spec)
     run = Run.objects.create(
         number=RunCounter.take_next(),

@@ -17,6 +17,7 @@ urlpatterns = [
     path("new/", launch.launch, name="launch"),
     path("new/preset/", launch.launch_preset, name="launch_preset"),
     path("new/check/", launch.check, name="check"),
+    path("new/copy/", launch.copy_as, name="copy_as"),
     path("<int:number>/", detail.detail, name="detail"),
     path("<int:number>/phase/", detail.live, name="phase"),
     path("<int:number>/changed/", detail.changed, name="changed"),

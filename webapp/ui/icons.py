@@ -40,10 +40,15 @@ ICONS: dict[str, str] = {
     "moon": '<path d="M13 9.6A5.6 5.6 0 0 1 6.4 3 5.6 5.6 0 1 0 13 9.6z"/>',
     "screen": '<rect x="2" y="3" width="12" height="8" rx="1"/><path d="M5.6 13.6h4.8M8 11v2.6"/>',
     "search": '<circle cx="7" cy="7" r="4.2"/><path d="M10.2 10.2l3.4 3.4"/>',
+    "glass": (
+        '<circle cx="6.8" cy="6.8" r="4.4"/><path d="M10.2 10.2l3.6 3.6"/>'
+        '<path d="M4.8 8.2l1.4-2 1.2 1 1.4-2"/>'
+    ),
     "copy": (
         '<rect x="5.4" y="5.4" width="8" height="8" rx="1"/>'
         '<path d="M10.6 5.4V3.6a1 1 0 0 0-1-1h-6a1 1 0 0 0-1 1v6a1 1 0 0 0 1 1h1.8"/>'
     ),
+    "key": '<circle cx="5" cy="11" r="2.6"/><path d="M6.9 9.1L13.4 2.6M11 5l2 2M9 7l1.4 1.4"/>',
     "trash": '<path d="M3 4.4h10M6.4 4.4V2.8h3.2v1.6M4.2 4.4l.6 9h6.4l.6-9"/>',
     "up": '<path d="M8 13V3.4M4.2 7.2L8 3.4l3.8 3.8"/>',
     "down": '<path d="M8 3v9.6M4.2 8.8L8 12.6l3.8-3.8"/>',
@@ -75,6 +80,7 @@ ICONS: dict[str, str] = {
         '<path d="M8 1.8v2M8 12.2v2M1.8 8h2M12.2 8h2M3.6 3.6L5 5M11 11l1.4 1.4"/>'
         '<path d="M12.4 3.6L11 5M5 11l-1.4 1.4"/>'
     ),
+    "comment": '<path d="M2.4 3h11.2v8H7.4l-3 2.6V11h-2z"/><path d="M5 6h6M5 8.2h4"/>',
     "person": (
         '<circle cx="8" cy="5" r="2.6"/><path d="M2.8 13.6c.4-3 2.4-4.6 5.2-4.6s4.8 1.6 5.2 4.6"/>'
     ),

@@ -81,6 +81,11 @@ class Standing:
         return {project.pk for project in self.where(Right.ADD_DATASETS)}
 
     @property
+    def comments_in(self) -> set[int]:
+        """Keys of the projects in which the person writes comments."""
+        return {project.pk for project in self.where(Right.COMMENT)}
+
+    @property
     def names_projects(self) -> bool:
         """Whether lists must say which project a thing belongs to."""
         return len(self.projects) > 1 and self.current is None

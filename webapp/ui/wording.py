@@ -45,9 +45,15 @@ STATES: dict[str, StateLook] = {
     "done": StateLook("done", "ok", "check", "Imported whole."),
     "rejected": StateLook("rejected", "bad", "cross", "Nothing was imported."),
     "ready": StateLook("ready", "ok", "check", "Ready to use."),
+    # steps under glass
+    "glass-waiting": StateLook("waiting", "calm", "hourglass", "Waits for a free slot."),
+    "glass-running": StateLook("running", "busy", "play", "A worker takes the step now."),
+    "glass-done": StateLook("done", "ok", "check", "The step was taken; its result is kept."),
+    "glass-failed": StateLook("failed", "bad", "cross", "Ended by an error."),
+    "glass-cancelled": StateLook("cancelled", "calm", "stop", "Ended by a person."),
     # workers
     "idle": StateLook("idle", "ok", "check", "Ready for a run."),
-    "busy": StateLook("busy", "busy", "play", "Has a run."),
+    "busy": StateLook("busy", "busy", "play", "Has a run or a step under glass."),
     "silent": StateLook("silent", "warn", "warning", "Not heard of for a while."),
     "deaf": StateLook("deaf", "warn", "warning", "Lives, but takes no work."),
 }

@@ -14,6 +14,7 @@ from django.utils import timezone
 from training_core.contract.tasknames import QUEUE_CPU, QUEUE_TRAIN
 from webapp.accounts.models import User
 from webapp.datasets.models import DatasetImport
+from webapp.glass.models import GlassStep
 from webapp.runs.models import Run, RunQuerySet
 from webapp.runs.status import RunState
 from webapp.workers_page.models import SILENT_AFTER, Worker
@@ -21,8 +22,12 @@ from webapp.workers_page.models import SILENT_AFTER, Worker
 FORGOTTEN_AFTER = timedelta(days=1)
 LISTED = 100
 OTHERS = "Has a run of a project that you are not in."
+GLASS_WORDS = {
+    GlassStep.Kind.STEP: "Takes a step under glass.",
+    GlassStep.Kind.TRYOUT: "Has a base model try a dataset.",
+}
 QUEUE_WORDS = {
-    QUEUE_TRAIN: "Runs; each takes one slot until it ends.",
+    QUEUE_TRAIN: "Runs, steps under glass, tryouts; each takes one slot until it ends.",
     QUEUE_CPU: "Short work: imports, housekeeping.",
 }
 
@@ -79,12 +84,14 @@ def read_workers(user: User) -> WorkersView:
         for worker in Worker.objects.filter(seen_at__gte=since).select_related("busy_run")
     ]
     runs = Run.objects.visible_to(user)
-    workers = _without_others(workers, runs)
+    workers = _with_glass(_without_others(workers, runs))
+    steps = GlassStep.objects.all()
+    busy = Run.objects.live().count() + steps.filter(state=GlassStep.State.RUNNING).count()
     queue = Run.objects.filter(state=RunState.QUEUED).order_by("queued_at")
     places = {pk: place for place, pk in enumerate(queue.values_list("pk", flat=True), start=1)}
     imports = DatasetImport.objects.filter(state=DatasetImport.State.QUEUED).count()
     queues = [
-        _queue_view(QUEUE_TRAIN, workers, busy=Run.objects.live().count(), waiting=len(places)),
+        _queue_view(QUEUE_TRAIN, workers, busy=busy, waiting=len(places)),
         _queue_view(QUEUE_CPU, workers, busy=0, waiting=imports),
     ]
     queued = runs.filter(pk__in=places).select_related("owner").order_by("queued_at")
@@ -103,6 +110,18 @@ def _without_others(workers: Sequence[WorkerView], runs: RunQuerySet) -> list[Wo
         view
         if view.run is None or view.run.pk in seen
         else view._replace(run=None, words=f"{view.words} {OTHERS}".strip())
+        for view in workers
+    ]
+
+
+def _with_glass(workers: Sequence[WorkerView]) -> list[WorkerView]:
+    """The workers; one that takes a step under glass is not idle."""
+    running = GlassStep.objects.filter(state=GlassStep.State.RUNNING)
+    takers = dict(running.values_list("worker", "kind"))
+    return [
+        view._replace(state="busy", words=GLASS_WORDS[GlassStep.Kind(takers[view.worker.name])])
+        if view.state == "idle" and view.worker.name in takers
+        else view
         for view in workers
     ]
 

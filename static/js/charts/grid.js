@@ -115,7 +115,7 @@ class Grid {
   /** Whether there may be metrics that have no chart yet: a stage logs its own ones. */
   #mayBringKeys(kind, data) {
     if (kind !== "metric") {
-      return ["evaluation", "checkpoint", "state", "resync"].includes(kind);
+      return ["evaluation", "checkpoint", "comment", "state", "resync"].includes(kind);
     }
     const isNewStage = data?.stage !== undefined && data.stage !== this.stage;
     this.stage = data?.stage ?? this.stage;

@@ -3,6 +3,7 @@
 import { listen, paced, refresh } from "../ui/live.js";
 
 const list = document.getElementById("comments");
-const reload = paced(() => refresh("#comments", window.location.pathname), 500);
+const { pathname, search } = window.location;
+const reload = paced(() => refresh("#comments", pathname + search), 500);
 
 listen([`run:${list.dataset.run}`], { comment: reload, resync: reload });

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -16,13 +18,16 @@ from tests.webapp.stories import Story, launch
 from training_core.contract.presets import TINY_COPY
 from training_core.contract.yaml_text import spec_to_yaml
 from webapp.accounts.models import Membership, Project, Role, User
+from webapp.accounts.refusals import PeopleRefused
 from webapp.datasets import dispatch
 from webapp.datasets import services as uploads
 from webapp.datasets.mapping import Mapping
 from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
 from webapp.metrics.models import LiveEvent
+from webapp.people.archiving import archive_or_refuse
 from webapp.runs import services
 from webapp.runs.models import Run
+from webapp.runs.refusals import ControlRefused, LaunchRefused
 from webapp.workers_page.models import Worker
 
 LAUNCH = reverse("runs:launch")
@@ -205,7 +210,7 @@ def test_a_curator_looks_at_what_was_imported(ada: User, browser: Client) -> Non
     become(ada, Role.CURATOR)
     page = browser.get(f"/datasets/imports/{imported(ada).pk}/").content.decode()
     assert "Look at the records" in page
-    assert "Use in a run" not in page
+    assert "Check and launch" not in page
 
 
 @pytest.mark.parametrize("role", [*Role, None])
@@ -261,6 +266,48 @@ def test_nobody_steers_in_an_archived_project(ada: User, bob: User, browser: Cli
     refused = browser.post(f"/runs/{run.number}/control/stop/")
     assert refused.status_code == 403
     assert "Main is archived" in refused.content.decode()
+
+
+def test_a_launch_does_not_slip_into_a_project_that_is_put_away(
+    ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = Project.objects.main()
+    monkeypatch.setattr(services, "_refuse_bad_spec", lambda *_: archive_or_refuse(main, ada))
+    with pytest.raises(LaunchRefused, match="Main has just been archived") as refused:
+        services.launch_run(owner=ada, spec=TINY_COPY.spec)
+    assert refused.value.errors[0].path == "project"
+    assert not Run.objects.exists()
+
+
+def test_a_paused_run_does_not_go_on_in_a_project_that_is_put_away(ada: User) -> None:
+    run = launch(ada)
+    Run.objects.update(state="paused")
+    archive_or_refuse(run.project, ada)
+    with pytest.raises(ControlRefused, match="Main is archived"):
+        services.resume_run(run, ada)
+    assert Run.objects.get().state == "paused"
+
+
+def test_an_archive_waits_for_a_launch_that_has_begun(
+    transactional_db: None, settings: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "dispatch_run_on_commit", lambda _: None)
+    main, eve = Project.objects.main(), User.objects.create_user("eve")
+
+    def archive() -> None:
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SET LOCAL lock_timeout = '300ms'")
+                archive_or_refuse(main, eve)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        services.launch_run(owner=eve, spec=TINY_COPY.spec)
+        with pytest.raises(OperationalError, match="lock timeout"):
+            pool.submit(archive).result()
+    with pytest.raises(PeopleRefused, match="wait or run"):
+        archive_or_refuse(main, eve)
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.RESEARCHER])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import re
+from urllib.parse import quote
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tests.webapp.hostile import NAMES
@@ -47,6 +51,9 @@ def test_a_comment_is_written_read_edited_and_deleted(run: Run, ada: User, brows
         in browser.get(f"{thread(run)}{comment.pk}/edit/").content.decode()
     )
     assert "edited" in browser.get(thread(run)).content.decode()
+    asked = browser.get(f"{thread(run)}{comment.pk}/delete/").content.decode()
+    assert "Delete this comment of" in asked
+    assert "No: all is well" in asked
     browser.post(f"{thread(run)}{comment.pk}/delete/")
     assert "all is well" not in browser.get(thread(run)).content.decode()
     comment.refresh_from_db()
@@ -114,9 +121,68 @@ def test_a_step_is_marked_and_a_group_is_linked(run: Run, ada: User, browser: Cl
     assert marks_of(run)["comments"] == [61]
     page = browser.get(thread(run)).content.decode()
     assert "rollouts of step 61, completion 2" in page
+    row = RolloutGroup.objects.get()
+    linked = f"/runs/{run.number}/rollouts/?step=61&amp;group={row.pk}#completion-2"
+    assert linked in page
+    shown = browser.get(html.unescape(linked)).content.decode()
+    assert 'id="completion-2"' in shown
+    assert f"group={quote(group, safe='')}&amp;completion=2#text" in shown
+    RolloutGroup.objects.all().delete()  # as while the run is read anew from its directory
+    assert "?step=61#completion-2" in browser.get(thread(run)).content.decode()
     head = browser.get(f"/runs/{run.number}/").content.decode()
     assert re.search(r"data-comment-count>3<", head)
-    assert thread(run) in browser.get(f"/runs/{run.number}/rollouts/").content.decode()
+
+
+def test_a_viewer_is_offered_no_comment(run: Run, ada: User, browser: Client) -> None:
+    offer = f"{thread(run)}?step=61"
+    rollouts = f"/runs/{run.number}/rollouts/"
+    assert offer in browser.get(rollouts).content.decode()
+    become(ada, Role.VIEWER)
+    assert offer not in browser.get(rollouts).content.decode()
+    assert "Comments are written by a reviewer" in browser.get(thread(run)).content.decode()
+
+
+def test_a_long_thread_has_pages(
+    run: Run, ada: User, browser: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webapp.comments.thread.PAGE_SIZE", 3)
+    said = [services.add_comment(run, ada, f"number {n}") for n in range(7)]
+    seen, address = [], thread(run)
+    while address:
+        page = browser.get(address)
+        shown = page.context["thread"]
+        seen = [it.comment for it in shown.comments] + seen
+        address = f"{thread(run)}?before={shown.earlier}" if shown.earlier else ""
+        assert ("Newest comments" in page.content.decode()) == (not shown.is_newest)
+    assert seen == said
+    empty = browser.get(f"{thread(run)}?before=1").content.decode()
+    assert "Nothing was said before that" in empty
+    assert browser.get(f"{thread(run)}?before=nonsense").context["thread"].is_newest
+
+
+def test_a_page_of_comments_asks_no_more_for_many(
+    run: Run, ada: User, bob: User, browser: Client
+) -> None:
+    group = RolloutGroup.objects.get().group_id
+
+    def asked() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert browser.get(thread(run)).status_code == 200
+        return len(queries)
+
+    for author in (ada, bob):
+        services.add_comment(run, author, "odd", step="61", group=group)
+    few = asked()
+    for n in range(10):
+        said = services.add_comment(run, ada, f"@bob {n}", step="61", group=group)
+        services.edit_comment(said, f"@ada {n}")
+    assert asked() == few
+
+
+def test_who_is_mentioned_is_told(run: Run, ada: User, bob: User, browser: Client) -> None:
+    services.add_comment(run, bob, "look, @ada")
+    services.add_comment(run, bob, "look, @bob")
+    assert browser.get(thread(run)).content.decode().count("mentions you") == 1
 
 
 def test_pages_hear_of_it(run: Run, ada: User) -> None:
@@ -133,7 +199,7 @@ def test_a_deleted_comment_is_not_edited(run: Run, ada: User) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "html"),
+    ("text", "expected"),
     [
         ("*a* `b<c` ~~d~~", "<em>a</em> <code>b&lt;c</code> <s>d</s>"),
         ("a\nb", "a<br>\nb"),
@@ -142,11 +208,19 @@ def test_a_deleted_comment_is_not_edited(run: Run, ada: User) -> None:
         ("@ada, @bob. @eve", '<span class="mention">@ada</span>, '),
         ("@bob.", '<span class="mention">@bob</span>.'),
         ("x@ada", "x@ada"),
+        ("@a_b_c and *@a_b_c*", '<span class="mention">@a_b_c</span> and <em><span class='),
+        ("@ada@example.org.", '<span class="mention">@ada@example.org</span>.'),
+        ("`@ada`", "<code>@ada</code>"),
+        ("[@ada](/runs/)", '<a href="/runs/" rel="nofollow noopener noreferrer"><span'),
+        ("# no heading", "<p># no heading</p>"),
+        ("![x](/a.png)", '!<a href="/a.png"'),
+        ("| a |\n|---|", "<p>| a |<br>\n|---|</p>"),
+        ("a\u202eb\n\nc", "<p>a\u202eb</p>\n<p>c</p>"),
         ("[x](https://e.example)", 'rel="nofollow noopener noreferrer"'),
     ],
 )
-def test_what_markdown_becomes(text: str, html: str) -> None:
-    assert html in render_comment(text, ["ada", "bob"])
+def test_what_markdown_becomes(text: str, expected: str) -> None:
+    assert expected in render_comment(text, ["ada", "bob", "a_b_c", "ada@example.org"])
 
 
 @pytest.mark.parametrize(
@@ -164,17 +238,34 @@ def test_what_markdown_becomes(text: str, html: str) -> None:
         "[" * 5000,
         "*" * 5000,
         "@" * 5000,
+        "[a](" * 2500,
+        "*a_" * 3300,
+        "`" * 10_000,
+        "`a``" * 2500,
+        "~~a" * 3300,
+        "- " * 5000,
+        "1. " * 3300,
+        "\\" * 10_000,
+        "<" * 10_000,
+        "e\u0301" * 3300,
+        "\u202e" * 10_000,
+        "[x](vbscript:x) [x](JaVaScRiPt:x) [x](\x01javascript:x) [x]( javascript:x)",
+        '[x](https://e.example "a" onmouseover=alert(1))',
+        '[x](https://e.example/"onmouseover="alert(1))',
+        '[x](<https://e.example/"><script>alert(1)</script>>)',
+        '<span class="mention">@ada</span>',
+        "&lt;script&gt;&#60;script&#62;alert(1)",
     ],
 )
 def test_hostile_texts(text: str) -> None:
-    html = render_comment(text, ["ada", "<b>x</b>", '"><svg onload=alert(1)>'])
-    tags = set(re.findall(r"<\s*([a-zA-Z!/]+)", html))
+    rendered = render_comment(text, ["ada", "<b>x</b>", '"><svg onload=alert(1)>'])
+    tags = set(re.findall(r"<\s*([a-zA-Z!/]+)", rendered))
     allowed = {"a", "blockquote", "br", "code", "em", "li", "ol", "p", "pre", "s", "span"}
     allowed |= {"strong", "ul"}
     assert {tag.strip("/") for tag in tags} <= allowed
-    assert not re.search(r"<[^>]*\son\w+=", html)
-    assert 'href="javascript' not in html.lower()
-    assert 'href="data' not in html.lower()
+    assert not re.search(r"<[^>]*\son\w+=", rendered)
+    assert 'href="javascript' not in rendered.lower()
+    assert 'href="data' not in rendered.lower()
 
 
 def test_who_is_mentioned() -> None:

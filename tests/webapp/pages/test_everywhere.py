@@ -18,7 +18,7 @@ from webapp.workers_page.services import WorkerFacts, worker_seen
 from webapp.workers_page.views import index as workers_view
 
 OPEN = {"account_login", "account_signup", "account_reset_password", "login_link"}
-OURS = ("runs", "rollouts", "datasets", "workers", "people", "ui")
+OURS = ("runs", "rollouts", "datasets", "glass", "workers", "people", "ui")
 
 
 def addresses(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -37,6 +37,9 @@ FILLINGS = {
     "<int:pk>": "1",
     "<uuid:run_id>": "6b0f7b1e-0000-4000-8000-000000000000",
     "<uuid:import_id>": "6b0f7b1e-0000-4000-8000-000000000000",
+    "<uuid:glass_id>": "6b0f7b1e-0000-4000-8000-000000000000",
+    "<uuid:version_id>": "6b0f7b1e-0000-4000-8000-000000000000",
+    "<int:place>": "0",
     "<str:command>": "stop",
     "<str:token>": "x",
     "<slug:slug>": "main",

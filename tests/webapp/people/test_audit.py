@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from ipaddress import ip_address
 
 import pytest
+from django.contrib.auth import authenticate
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import InternalError, ProgrammingError, connection, transaction
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from tests.webapp.datasets.files import lines
 from tests.webapp.hostile import NAMES, RAW_MARKUP
@@ -15,10 +18,13 @@ from tests.webapp.members import become
 from tests.webapp.people.conftest import actions
 from tests.webapp.stories import Story, launch
 from training_core.contract.presets import TINY_COPY
-from webapp.accounts.models import Project, Role, User
+from webapp.accounts.models import Membership, Project, Role, User
+from webapp.accounts.services import create_login_link, ensure_owner
 from webapp.audit.actions import ACTIONS
 from webapp.audit.models import AuditEntry
 from webapp.audit.record import record
+from webapp.audit.sign_in import failed
+from webapp.audit.source import _address_of
 from webapp.datasets import dispatch
 from webapp.datasets import services as uploads
 from webapp.datasets.mapping import Mapping
@@ -118,6 +124,86 @@ def test_signing_in_failing_and_out(client: Client, ada: User) -> None:
     assert "not-this-one" not in str(list(AuditEntry.objects.values()))
 
 
+def test_a_failed_sign_in_is_known_by_any_spelling_of_the_name(client: Client, ada: User) -> None:
+    User.objects.filter(pk=ada.pk).update(email="ada@example.org")
+    for name in ("ADA", "Ada@example.org"):
+        assert authenticate(username=name, password="not-this-one") is None
+    failed({"username": "a\0"})  # what no form lets through
+    assert AuditEntry.objects.filter(action="account.sign_in_failed", label="ada").count() == 2
+
+
+def test_a_changed_password_is_noted_without_it(client: Client, ada: User) -> None:
+    client.post("/accounts/login/", {"login": "ada", "password": "a-long-password"})
+    new = "another-long-password"
+    form = {"oldpassword": "a-long-password", "password1": new, "password2": new}
+    assert client.post("/accounts/password/change/", form).status_code == 302
+    entry = AuditEntry.objects.get(action="account.password")
+    assert (entry.actor, entry.label, entry.after) == ("ada", "ada", {})
+
+
+def test_what_is_changed_under_admin_is_noted(root: Client, ada: User, main: Project) -> None:
+    address = f"/admin/accounts/project/{main.pk}/change/"
+    posted = {
+        "name": "Renamed",
+        "memberships-TOTAL_FORMS": "1",
+        "memberships-INITIAL_FORMS": "0",
+        "memberships-0-project": str(main.pk),
+        "memberships-0-user": str(User.objects.create_user("dan").pk),
+        "memberships-0-role": "admin",
+    }
+    Membership.objects.all().delete()
+    assert root.post(address, posted).status_code == 302
+    entry = AuditEntry.objects.get(action="admin.change")
+    assert (entry.actor, entry.kind, entry.project_key) == ("root", "project", main.pk)
+    assert "Name" in entry.after["what"]
+    assert "dan is admin of Renamed" in entry.after["what"]
+    user = f"/admin/accounts/user/{ada.pk}"
+    new = {"password1": "a-new-long-password", "password2": "a-new-long-password"}
+    assert root.post(f"{user}/password/", {**new, "usable_password": "true"}).status_code == 302
+    assert AuditEntry.objects.filter(action="admin.change", kind="user", label="ada").exists()
+    assert root.post(f"{user}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_a_link_of_a_command_is_noted(ada: User) -> None:
+    create_login_link(ada)
+    entry = AuditEntry.objects.get(action="user.link")
+    assert (entry.actor, entry.label, entry.address) == ("", "ada", None)
+
+
+def test_the_first_owner_is_noted_once(db: None) -> None:
+    Membership.objects.all().delete()
+    for _ in range(2):
+        ensure_owner()
+    assert actions() == ["user.make", "member.add"]
+
+
+def test_a_file_that_is_none_is_noted_as_such(browser: Client, ada: User) -> None:
+    posted = {"file": SimpleUploadedFile("a.csv", b"\xff\xfe\x00\x01")}
+    assert browser.post("/datasets/upload/", posted).status_code == 422
+    assert actions() == ["dataset.upload", "dataset.discard"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("peer", "kept"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("fe80::1%eth0", "fe80::1"),
+        ("::ffff:10.0.0.1", "::ffff:10.0.0.1"),
+    ],
+)
+def test_where_it_came_from(peer: str, kept: str, ada: User) -> None:
+    client = Client(REMOTE_ADDR=peer)
+    client.post("/accounts/login/", {"login": "ada", "password": "not-this-one"})
+    entry = AuditEntry.objects.get(action="account.sign_in_failed")
+    assert ip_address(entry.address) == ip_address(kept)
+
+
+@pytest.mark.parametrize("peer", ["", "unix:", "%"])
+def test_a_socket_file_is_no_address(peer: str) -> None:
+    assert _address_of(RequestFactory(REMOTE_ADDR=peer).get("/")) is None
+
+
 def test_a_project_shows_its_own_entries_alone(admin: Client, ada: User, main: Project) -> None:
     other = Project.objects.create(slug="other", name="Other")
     note(ada, "#1 ours", main)
@@ -188,7 +274,7 @@ def test_the_file_is_text_to_a_spreadsheet(admin: Client, ada: User, main: Proje
 
 @pytest.mark.parametrize("name", [*NAMES, "nul\0", "x" * 300])
 def test_hostile_labels(name: str, admin: Client, ada: User, main: Project) -> None:
-    note(ada, name, main, before={name[:50].replace("\0", ""): name.replace("\0", "")})
+    note(ada, name, main, before={name[:50]: name}, after={"parts": [name, {"in": name}]})
     page = admin.get(LOG).content.decode()
     assert not [markup for markup in RAW_MARKUP if markup in page]
 

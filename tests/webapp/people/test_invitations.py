@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from tests.webapp.members import become
 from tests.webapp.people.conftest import actions
 from webapp.accounts import invitations
 from webapp.accounts.models import Invitation, Membership, Project, Role, User
@@ -95,6 +96,17 @@ def test_an_archived_project_lets_nobody_in(admin: Client, main: Project) -> Non
     assert "is archived" in Client().post(path, NEW).content.decode()
 
 
+def test_who_has_just_lost_the_role_makes_no_link(ada: User, bob: User, main: Project) -> None:
+    become(ada, Role.RESEARCHER)
+    become(bob, Role.ADMIN)
+    with pytest.raises(PeopleRefused, match=r"an admin of Main \(admins: bob\)"):
+        invitations.make_invitation(main, Role.ADMIN, days=1, uses=1, actor=ada)
+    User.objects.filter(pk=bob.pk).update(is_active=False)  # behind the back of the object
+    with pytest.raises(PeopleRefused):
+        invitations.make_invitation(main, Role.ADMIN, days=1, uses=1, actor=bob)
+    assert not Invitation.objects.exists()
+
+
 def test_an_admin_revokes_a_link(admin: Client) -> None:
     path = make(admin)
     link = Invitation.objects.get()
@@ -106,6 +118,7 @@ def test_an_admin_revokes_a_link(admin: Client) -> None:
 
 def test_a_link_of_another_project_is_not_revoked_from_here(admin: Client, bob: User) -> None:
     other = Project.objects.create(slug="other", name="Other")
+    become(bob, Role.ADMIN, other)
     link, _ = invitations.make_invitation(other, Role.VIEWER, days=1, uses=1, actor=bob)
     assert admin.post(f"{LINKS}{link.pk}/revoke/").status_code == 404
     link.refresh_from_db()
@@ -133,7 +146,7 @@ def test_a_link_that_cannot_be(posted: dict[str, str], admin: Client) -> None:
 @pytest.mark.parametrize(
     ("username", "password", "sentence"),
     [
-        ("", "a-long-password", "cannot be blank"),
+        ("", "a-long-password", "Choose a user name"),
         ("bob", "a-long-password", "taken"),
         ("BOB", "a-long-password", "taken"),
         ("<b>x</b>", "a-long-password", "Enter a valid username"),
@@ -163,7 +176,7 @@ def test_guessing_is_slowed_down(client: Client, db: None) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_the_last_use_lets_one_in() -> None:
     main = Project.objects.main()
-    admin = User.objects.create_user("eve")
+    admin = User.objects.create_superuser("eve")
     link, _ = invitations.make_invitation(main, Role.VIEWER, days=1, uses=1, actor=admin)
     start, refused = threading.Barrier(2), []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import pytest
@@ -15,7 +16,9 @@ from tests.webapp.stories import Story, launch
 from webapp.accounts import invitations, members
 from webapp.accounts.models import Invitation, Membership, Project, Role, User
 from webapp.accounts.refusals import PeopleRefused
+from webapp.accounts.roles import ROLES_WITH, Right
 from webapp.audit.models import AuditEntry
+from webapp.people.words import ROLE_WORDS
 from webapp.runs import services
 from webapp.runs.models import Run
 
@@ -34,7 +37,7 @@ def test_an_admin_adds_changes_and_removes(admin: Client, bob: User) -> None:
     admin.post(f"{PEOPLE}{bob.pk}/role/", {"role": "curator"})
     assert role_of(bob) == "curator"
     asked = admin.get(f"{PEOPLE}{bob.pk}/remove/").content.decode()
-    assert "Remove bob from Main?" in asked
+    assert "Remove <bdi>bob</bdi> from <bdi>Main</bdi>?" in asked
     admin.post(f"{PEOPLE}{bob.pk}/remove/")
     assert role_of(bob) is None
     assert actions() == ["member.add", "member.role", "member.remove"]
@@ -118,6 +121,35 @@ def test_two_last_admins_do_not_leave_at_once() -> None:
     assert Membership.objects.filter(project=main, role=Role.ADMIN).count() == 1
 
 
+def test_who_removes_themselves_lands_on_a_page(admin: Client, ada: User, bob: User) -> None:
+    become(bob, Role.ADMIN)
+    asked = admin.get(f"{PEOPLE}{ada.pk}/remove/").content.decode()
+    assert "That is you" in asked
+    answer = admin.post(f"{PEOPLE}{ada.pk}/remove/", follow=True)
+    assert answer.status_code == 200
+    assert "ada is no longer in Main" in answer.content.decode()
+
+
+def test_a_project_is_left_from_a_page_that_only_takes_forms(
+    admin: Client, ada: User, main: Project
+) -> None:
+    become(ada, Role.VIEWER, Project.objects.create(slug="other", name="Other"))
+    refused = admin.post(f"{PEOPLE}{ada.pk}/role/", {"role": "viewer"}).content.decode()
+    assert '<input type="hidden" name="next" value="">' in refused
+    assert f'name="next" value="{PEOPLE}"' in admin.get(PEOPLE).content.decode()
+
+
+def test_people_and_runs_of_a_project_are_counted(
+    browser: Client, ada: User, bob: User, main: Project
+) -> None:
+    for _ in range(3):
+        launch(bob)
+    rows = browser.get("/projects/").context["rows"]
+    assert [(row.project, row.role, row.people, row.runs) for row in rows] == [
+        (main, "researcher", 2, 3)
+    ]
+
+
 @pytest.mark.parametrize("deed", ["role", "remove", "close"])
 def test_links_of_an_admin_who_leaves_are_revoked(
     deed: str, admin: Client, root: Client, bob: User, main: Project
@@ -125,7 +157,7 @@ def test_links_of_an_admin_who_leaves_are_revoked(
     become(bob, Role.ADMIN)
     _, path = invitations.make_invitation(main, Role.ADMIN, days=7, uses=5, actor=bob)
     if deed == "close":
-        root.post(f"/users/{bob.pk}/switch/")
+        root.post(f"/users/{bob.pk}/switch/", {"to": "closed"})
     else:
         admin.post(f"{PEOPLE}{bob.pk}/{deed}/", {"role": "viewer"})
     assert Invitation.objects.get().revoked_at is not None
@@ -142,14 +174,17 @@ def test_a_project_is_made_named_and_put_away(root: Client, browser: Client, ada
         in root.post("/projects/", {"name": "big maths"}).content.decode()
     )
     assert root.post("/projects/big-maths/", {"name": "Small maths"}).status_code == 302
-    root.post("/projects/big-maths/archive/")
+    for _ in range(2):  # the second click finds it done
+        assert root.post("/projects/big-maths/archive/", {"to": "archive"}).status_code == 302
     project = Project.objects.get(slug="big-maths")
     assert (project.name, project.archived_at is None) == ("Small maths", False)
     assert (
         "It is read, and nothing new is made in it"
         in root.get("/projects/big-maths/").content.decode()
     )
-    root.post("/projects/big-maths/archive/")
+    assert root.post("/projects/big-maths/archive/", {}).status_code == 422
+    root.post("/projects/big-maths/archive/", {"to": "use"})
+    root.post("/projects/big-maths/", {"name": "Small maths"})
     expected = ["project.make", "member.add", "project.rename", "project.archive"]
     assert actions() == [*expected, "project.unarchive"]
 
@@ -157,14 +192,14 @@ def test_a_project_is_made_named_and_put_away(root: Client, browser: Client, ada
 def test_a_project_with_a_run_under_way_is_not_put_away(admin: Client, ada: User) -> None:
     Story(launch(ada)).start()
     waits = launch(ada)
-    answer = admin.post("/projects/main/archive/")
+    answer = admin.post("/projects/main/archive/", {"to": "archive"})
     assert answer.status_code == 422
     assert f"Runs of Main wait or run: #{waits.number - 1}, #{waits.number}." in (
         answer.content.decode()
     )
     services.stop_run(waits, ada)
     Run.objects.exclude(pk=waits.pk).update(state="paused", lease_owner="")
-    assert admin.post("/projects/main/archive/").status_code == 302
+    assert admin.post("/projects/main/archive/", {"to": "archive"}).status_code == 302
     assert "Nobody has launched one" not in admin.get("/runs/").content.decode()
     refused = admin.get("/runs/new/")
     assert refused.status_code == 403
@@ -191,10 +226,52 @@ def test_the_switcher_narrows_the_lists_and_is_remembered(
     assert browser.post("/projects/switch/", {"project": hidden.slug}).status_code == 404
 
 
+@pytest.mark.parametrize("slug", ["\0", "no such", "x" * 300, "../main"])
+def test_nonsense_is_no_project(slug: str, browser: Client) -> None:
+    assert browser.post("/projects/switch/", {"project": slug}).status_code == 404
+
+
+def test_numbers_beyond_every_table(admin: Client, root: Client) -> None:
+    much = 10**25
+    for address in (f"{PEOPLE}{much}/role/", f"{PEOPLE}{much}/remove/"):
+        assert admin.post(address, {"role": "viewer"}).status_code == 404
+    assert admin.post(f"/projects/main/invitations/{much}/revoke/").status_code == 404
+    assert root.post(f"/users/{much}/switch/", {"to": "open"}).status_code == 404
+
+
 @pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "javascript:x"])
 def test_the_switcher_sends_nobody_away(target: str, browser: Client) -> None:
     answer = browser.post("/projects/switch/", {"project": "", "next": target})
     assert answer.headers["Location"] == "/runs/"
+
+
+@pytest.mark.parametrize(
+    "name", ["\u202eevil", "zero\u200bwidth", "\x7f", "\u2066", "  ", "\u0301"]
+)
+def test_a_name_that_nobody_can_read_is_refused(name: str, root: Client) -> None:
+    answer = root.post("/projects/", {"name": name})
+    assert answer.status_code == 422
+    assert re.search("nobody sees|Give the project a name", answer.content.decode())
+    assert Project.objects.count() == 1
+
+
+@pytest.mark.parametrize("name", ["👩‍👩‍👧", "مشروع", "数学", "á"])
+def test_a_name_in_any_script_is_taken(name: str, root: Client) -> None:
+    assert root.post("/projects/", {"name": name}).status_code == 302
+    assert Project.objects.filter(name=name).exists()
+
+
+def test_a_project_called_like_an_address_has_its_pages(root: Client) -> None:
+    made = root.post("/projects/", {"name": "Switch"})
+    assert made.headers["Location"] == "/projects/switch-2/people/"
+    assert root.get("/projects/switch-2/").status_code == 200
+
+
+@pytest.mark.parametrize("role", Role)
+def test_the_words_for_a_role_say_whether_it_comments(role: Role) -> None:
+    assert ("comment" in ROLE_WORDS[role]) == (role in ROLES_WITH[Right.COMMENT])
+    assert ("aunches" in ROLE_WORDS[role]) == (role is Role.RESEARCHER)
+    assert set(ROLE_WORDS) == set(Role)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "", "nul\0", "line\nbreak", "x" * 81])

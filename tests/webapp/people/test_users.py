@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import threading
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from tests.webapp.members import become
 from tests.webapp.people.conftest import actions
-from webapp.accounts.models import Role, User
+from webapp.accounts.invitations import make_invitation
+from webapp.accounts.members import switch_user
+from webapp.accounts.models import Project, Role, User
+from webapp.accounts.refusals import PeopleRefused
 
 pytestmark = pytest.mark.usefixtures("newcomers_stay_out")
 
@@ -30,7 +35,7 @@ def test_a_superuser_makes_an_account_and_a_link(root: Client) -> None:
 
 @pytest.mark.parametrize(
     ("username", "password", "sentence"),
-    [("", "", "cannot be blank"), ("root", "", "taken"), ("new", "123", "too short")],
+    [("", "", "Choose a user name"), ("root", "", "taken"), ("new", "123", "too short")],
 )
 def test_an_account_that_cannot_be(
     username: str, password: str, sentence: str, root: Client
@@ -44,18 +49,21 @@ def test_an_account_that_cannot_be(
 def test_a_closed_account_is_out_at_once(root: Client, ada: User, browser: Client) -> None:
     become(ada, Role.RESEARCHER)
     assert browser.get("/runs/").status_code == 200
-    root.post(f"/users/{ada.pk}/switch/")
+    for _ in range(2):  # the second click finds it done
+        root.post(f"/users/{ada.pk}/switch/", {"to": "closed"})
     assert browser.get("/runs/").status_code == 302
     assert root.post(f"/users/{ada.pk}/link/").status_code == 404
-    root.post(f"/users/{ada.pk}/switch/")
+    assert root.post(f"/users/{ada.pk}/switch/", {}).status_code == 422
+    root.post(f"/users/{ada.pk}/switch/", {"to": "open"})
     assert actions() == ["user.deactivate", "user.activate"]
 
 
 def test_nobody_closes_themselves_or_the_last_admin(root: Client, ada: User) -> None:
-    own = root.post(f"/users/{User.objects.get(username='root').pk}/switch/")
+    me = User.objects.get(username="root")
+    own = root.post(f"/users/{me.pk}/switch/", {"to": "closed"})
     assert own.status_code == 422
     become(ada, Role.ADMIN)
-    refused = root.post(f"/users/{ada.pk}/switch/")
+    refused = root.post(f"/users/{ada.pk}/switch/", {"to": "closed"})
     assert "ada is the only admin of Main" in refused.content.decode()
     ada.refresh_from_db()
     assert ada.is_active
@@ -73,3 +81,41 @@ def test_an_admin_of_a_project_looks_after_no_accounts(
     ):
         assert answer.status_code == 403
         assert "Only superusers of this installation do this" in answer.content.decode()
+
+
+def test_links_of_a_superuser_are_revoked_with_the_account(root: Client, main: Project) -> None:
+    other = User.objects.create_superuser("other")
+    link, _ = make_invitation(main, Role.ADMIN, days=7, uses=5, actor=other)
+    root.post(f"/users/{other.pk}/switch/", {"to": "closed"})
+    link.refresh_from_db()
+    assert link.revoked_at is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_superusers_do_not_close_each_other() -> None:
+    one, two = (User.objects.create_superuser(name) for name in ("one", "two"))
+    start, refused = threading.Barrier(2), []
+
+    def close(user: User, actor: User) -> None:
+        start.wait()
+        try:
+            switch_user(user, actor, is_active=False)
+        except PeopleRefused as refusal:
+            refused.append(refusal.message)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=close, args=pair) for pair in ((one, two), (two, one))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert refused == ["Your own account has just been closed."]
+    assert User.objects.filter(is_superuser=True, is_active=True).count() == 1
+
+
+def test_accounts_are_searched(root: Client, ada: User, bob: User) -> None:
+    page = root.get("/users/?q=AD").content.decode()
+    assert "<bdi>ada</bdi>" in page
+    assert "<bdi>bob</bdi>" not in page
+    assert "No account is called that" in root.get("/users/?q=%00nobody").content.decode()

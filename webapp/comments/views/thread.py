@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from webapp.comments.access import get_commentable_run, get_deletable_comment, get_own_comment
 from webapp.comments.models import Comment
@@ -16,9 +18,11 @@ from webapp.comments.thread import read_thread
 from webapp.runs.access import get_run_for_user
 from webapp.runs.models import Run
 from webapp.runs.views.detail import run_context
+from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
 
 PLACE = ("step", "group", "completion")
+_WHOLE = re.compile(r"[0-9]{1,15}")
 
 
 @require_http_methods(["GET", "POST"])
@@ -52,10 +56,13 @@ def edit(request: HttpRequest, number: int, pk: int) -> HttpResponse:
     return render(request, "comments/edit.html", context, status=422 if refusal else 200)
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 def delete(request: HttpRequest, number: int, pk: int) -> HttpResponse:
-    """Take a comment from the page."""
+    """GET asks once more; POST takes a comment from the page."""
     comment = get_deletable_comment(request.user, number, pk)
+    if request.method == "GET":
+        name = "comments/delete.html" if wants_fragment(request) else "comments/delete_page.html"
+        return render(request, name, {"run": comment.run, "comment": comment})
     try:
         delete_comment(comment, signed_in(request))
     except CommentRefused as refusal:
@@ -78,11 +85,14 @@ def _page(
 ) -> HttpResponse:
     """The tab, with what was refused."""
     given = request.POST if request.method == "POST" else request.GET
+    before = request.GET.get("before", "")
     context = run_context(
         request,
         run,
         "comments",
-        thread=read_thread(run, signed_in(request)),
+        thread=read_thread(
+            run, signed_in(request), int(before) if _WHOLE.fullmatch(before) else None
+        ),
         refusal=refusal,
         text=text,
         place={name: given.get(name, "") for name in PLACE},

@@ -10,7 +10,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from webapp.datasets.access import get_import_for_user, get_own_import, may_replace
+from webapp.datasets.access import (
+    get_import_for_user,
+    get_own_import,
+    may_replace,
+    why_not_replace,
+)
 from webapp.datasets.forms import MappingForm
 from webapp.datasets.models import DatasetImport
 from webapp.datasets.services import start_import
@@ -33,9 +38,7 @@ def import_page(request: HttpRequest, import_id: UUID) -> HttpResponse:
     job = get_own_import(user, import_id)
     form = MappingForm.from_post(job, request.POST.dict())
     if "name" not in form.errors and not may_replace(user, form.name, job.project):
-        form.errors["name"] = (
-            f"Somebody else owns a dataset of that name in {job.project}; choose another."
-        )
+        form.errors["name"] = why_not_replace(job.project)
     if request.POST.get("action") == "preview":
         return render(request, "datasets/mapping.html", {"form": form})
     if not form.is_valid:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -14,17 +10,11 @@ from django.views.decorators.http import require_http_methods
 from webapp.accounts.models import Project
 from webapp.accounts.roles import Right
 from webapp.datasets.access import find_upload_project, refuse_without_upload
-from webapp.datasets.imports import upload_path
-from webapp.datasets.layout import detect
-from webapp.datasets.models import DatasetImport
-from webapp.datasets.rows import FileError
 from webapp.datasets.services import discard_upload, store_upload
+from webapp.datasets.uploads import problem_with_file, problem_with_size
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
 from webapp.ui.projects import current_project, standing_of
-
-MOST_BYTES = 4_000_000_000
-SPARE_BYTES = 500_000_000
 
 
 @require_http_methods(["GET", "POST"])
@@ -41,10 +31,10 @@ def upload(request: HttpRequest) -> HttpResponse:
     file = request.FILES.get("file")
     if file is None:
         return _refuse(request, "Choose a file.")
-    if problem := _problem(file.size or 0):
+    if problem := problem_with_size(file.size or 0):
         return _refuse(request, problem)
     job = store_upload(user, file.name or "upload", file.chunks(), project)
-    if problem := _unreadable(job):
+    if problem := problem_with_file(job):
         discard_upload(job)
         return _refuse(request, problem)
     address = reverse("datasets:import", args=[job.pk])
@@ -71,27 +61,6 @@ def _page(request: HttpRequest, error: str = "", status: int = 200) -> HttpRespo
         "project": _project(request),
     }
     return render(request, "datasets/upload.html", context, status=status)
-
-
-def _problem(size: int) -> str:
-    """Why a file of that size is not taken; empty when it is."""
-    if size == 0:
-        return "The file is empty."
-    if size > MOST_BYTES:
-        return f"The file is larger than {MOST_BYTES // 10**9} GB. Split it."
-    Path(settings.UPLOADS_DIR).mkdir(parents=True, exist_ok=True)
-    if shutil.disk_usage(settings.UPLOADS_DIR).free < 3 * size + SPARE_BYTES:
-        return "There is not enough free disk for the file and its records."
-    return ""
-
-
-def _unreadable(job: DatasetImport) -> str:
-    """Why the file is none that we read; empty when it is one."""
-    try:
-        detect(upload_path(job), job.file_name)
-    except FileError as error:
-        return str(error)
-    return ""
 
 
 def _refuse(request: HttpRequest, message: str) -> HttpResponse:

@@ -52,7 +52,8 @@ def _page(request: HttpRequest, project: Project | None) -> HttpResponse:
         "actions": ACTIONS,
         "most_rows": MOST_ROWS,
     }
-    return render(request, "people/audit.html", context)
+    name = "people/audit.html" if project else "people/whole_audit.html"
+    return render(request, name, context)
 
 
 def _file(request: HttpRequest, project: Project | None) -> HttpResponse:

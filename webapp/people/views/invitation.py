@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.password_validation import password_validators_help_texts
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -22,6 +23,8 @@ from webapp.accounts.models import Invitation, User
 from webapp.accounts.refusals import PeopleRefused
 from webapp.people.words import ROLE_WORDS
 
+BUSY = "Too many tries from your address; open the link again in a minute."
+
 
 @login_not_required
 @never_cache
@@ -30,7 +33,7 @@ from webapp.people.words import ROLE_WORDS
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """GET says what the link is for; POST joins."""
     if not ratelimit.consume(request, action="invitation"):  # counts POSTs alone
-        return _page(request, None, status=429, problem="Too many tries; wait a minute.")
+        return _page(request, None, status=429, problem=BUSY)
     found = find_invitation(token)
     if found is None:
         return _page(request, None, status=404, problem="There is no such invitation.")
@@ -68,6 +71,8 @@ def _page(
     context = {
         "invitation": found,
         "problem": problem,
+        "is_busy": problem == BUSY,
+        "password_rules": " ".join(password_validators_help_texts()),
         "refusal": refusal,
         "given": request.POST.get("username", ""),
         "meaning": ROLE_WORDS.get(found.role, "") if found else "",

@@ -14,10 +14,11 @@ from webapp.accounts.invitations import LIFETIMES, MOST_USES, make_invitation, r
 from webapp.accounts.models import Project, Role
 from webapp.accounts.refusals import PeopleRefused
 from webapp.people.access import get_invitation, get_managed_project
-from webapp.people.words import ROLE_WORDS, read_role
+from webapp.people.words import ROLE_WORDS, USUAL_ROLE, read_role
 from webapp.ui.people import signed_in
 
 LISTED = 100
+USUAL_DAYS = "7"
 
 
 @never_cache  # the answer to a POST holds the link, once
@@ -53,17 +54,23 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     """The page."""
+    found = list(project.invitations.select_related("made_by", "project")[: LISTED + 1])
     context = {
         "project": project,
         "tab": "invitations",
         "may_manage": True,
-        "invitations": project.invitations.select_related("made_by", "project")[:LISTED],
+        "invitations": found[:LISTED],
+        "is_cut": len(found) > LISTED,
+        "listed": LISTED,
         "roles": Role,
         "role_words": ROLE_WORDS,
         "lifetimes": LIFETIMES,
         "most_uses": MOST_USES,
         "link": link,
         "refusal": refusal,
+        "chosen_role": request.POST.get("role", USUAL_ROLE),
+        "chosen_days": request.POST.get("days", USUAL_DAYS),
+        "given_uses": request.POST.get("uses", "1"),
     }
     return render(request, "people/invitations.html", context, status=status)
 

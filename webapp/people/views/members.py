@@ -14,7 +14,7 @@ from webapp.accounts.models import Project, Role, User
 from webapp.accounts.refusals import PeopleRefused
 from webapp.accounts.roles import Right, may, who_may
 from webapp.people.access import get_managed_project, get_membership, get_project_for_user
-from webapp.people.words import ROLE_WORDS, read_role
+from webapp.people.words import ROLE_WORDS, USUAL_ROLE, read_role
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
 from webapp.ui.projects import standing_of
@@ -40,7 +40,8 @@ def index(request: HttpRequest, slug: str) -> HttpResponse:
         role = read_role(request.POST.get("role", ""))
         add_member(project, _find_user(name), role, signed_in(request))
     except PeopleRefused as refusal:
-        return _page(request, project, refusal, given=name, status=422)
+        given = {"given": name, "chosen_role": request.POST.get("role", "")}
+        return _page(request, project, refusal, given, status=422)
     messages.success(request, f"{name} is now {role} of {project}.")
     return redirect("people:members", slug=slug)
 
@@ -73,6 +74,8 @@ def remove(request: HttpRequest, slug: str, user: int) -> HttpResponse:
     except PeopleRefused as refusal:
         return _page(request, project, refusal, status=422)
     messages.success(request, f"{membership.user} is no longer in {project}.")
+    if membership.user == request.user and not membership.user.is_superuser:
+        return redirect("people:projects")  # the page of members is theirs no more
     return redirect("people:members", slug=slug)
 
 
@@ -90,10 +93,10 @@ def _page(
     request: HttpRequest,
     project: Project,
     refusal: PeopleRefused | None = None,
-    given: str = "",
+    given: dict[str, str] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """The page, with what was refused."""
+    """The page, with what was refused and how the form was filled in."""
     may_manage = may(request.user, Right.MANAGE, project)
     context: dict[str, Any] = {
         "project": project,
@@ -104,6 +107,7 @@ def _page(
         "roles": Role,
         "role_words": ROLE_WORDS,
         "refusal": refusal,
-        "given": given,
+        "chosen_role": USUAL_ROLE,
+        **(given or {}),
     }
     return render(request, "people/members.html", context, status=status)

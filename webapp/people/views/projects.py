@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
@@ -9,8 +11,8 @@ from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
 
-from webapp.accounts.members import make_project, rename_project
-from webapp.accounts.models import Project
+from webapp.accounts.members import archive_project, make_project, rename_project
+from webapp.accounts.models import Membership, Project
 from webapp.accounts.refusals import PeopleRefused
 from webapp.accounts.roles import Right, projects_where
 from webapp.people.access import (
@@ -19,8 +21,19 @@ from webapp.people.access import (
     refuse_all_but_superusers,
 )
 from webapp.people.archiving import archive_or_refuse
+from webapp.runs.models import Run
 from webapp.ui.people import signed_in
 from webapp.ui.projects import CHOICE, standing_of
+
+
+class ProjectRow(NamedTuple):
+    """One project in the list."""
+
+    project: Project
+    role: str
+    """The reader's own."""
+    people: int
+    runs: int
 
 
 @require_http_methods(["GET", "POST"])
@@ -38,13 +51,22 @@ def index(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, f"The project {project} is there, and you are its admin.")
             return redirect("people:members", slug=project.slug)
-    seen = projects_where(user, Right.VIEW).annotate(
-        people=Count("memberships", distinct=True), run_count=Count("runs", distinct=True)
-    )
-    roles = {project.pk: role for project, role in standing_of(request).roles}
-    rows = [(project, roles.get(project.pk, "")) for project in seen]
-    context = {"rows": rows, "refusal": refusal, "given": name}
+    context = {"rows": _rows(request), "refusal": refusal, "given": name}
     return render(request, "people/projects.html", context, status=422 if refusal else 200)
+
+
+def _rows(request: HttpRequest) -> list[ProjectRow]:
+    """The projects that one sees. Counted apart: one query over both would multiply their rows."""
+    roles = {project.pk: role for project, role in standing_of(request).roles}
+    seen = list(projects_where(request.user, Right.VIEW))
+    people, runs = (
+        dict(model.objects.filter(project__in=seen).values_list("project").annotate(n=Count("pk")))
+        for model in (Membership, Run)
+    )
+    return [
+        ProjectRow(each, roles.get(each.pk, ""), people.get(each.pk, 0), runs.get(each.pk, 0))
+        for each in seen
+    ]
 
 
 @require_POST
@@ -77,14 +99,19 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def archive(request: HttpRequest, slug: str) -> HttpResponse:
-    """Put the project away, or take it out again."""
+    """Put the project away (`to=archive`), or take it out again (`to=use`)."""
     project = get_managed_project(request.user, slug)
     try:
-        archive_or_refuse(project, signed_in(request))
+        if request.POST.get("to") == "use":
+            archive_project(project, signed_in(request), is_archived=False)
+            words = "is out of the archive."
+        elif request.POST.get("to") == "archive":
+            archive_or_refuse(project, signed_in(request))
+            words = "is archived: it is read, and nothing new is made in it."
+        else:
+            raise PeopleRefused("Say what the project goes to: archive or use.")
     except PeopleRefused as refusal:
         return _page(request, project, refusal, status=422)
-    archived = "is archived: it is read, and nothing new is made in it."
-    words = archived if project.archived_at else "is out of the archive."
     messages.success(request, f"{project} {words}")
     return redirect("people:settings", slug=slug)
 

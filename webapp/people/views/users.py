@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.db import transaction
+from django.contrib.auth.password_validation import password_validators_help_texts
 from django.db.models import Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,7 +15,6 @@ from webapp.accounts.members import make_user, switch_user
 from webapp.accounts.models import Membership, User
 from webapp.accounts.refusals import PeopleRefused
 from webapp.accounts.services import create_login_link
-from webapp.audit.record import record
 from webapp.people.access import refuse_all_but_superusers
 from webapp.ui.people import signed_in
 
@@ -41,15 +40,17 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def switch(request: HttpRequest, pk: int) -> HttpResponse:
-    """Close an account, or open it again."""
+    """Close an account (`to=closed`), or open it again (`to=open`)."""
     actor = signed_in(request)
     refuse_all_but_superusers(actor)
-    user = get_object_or_404(User, pk=pk)
+    user, wanted = get_object_or_404(User, pk=pk), request.POST.get("to", "")
     try:
-        switch_user(user, actor)
+        if wanted not in {"open", "closed"}:
+            raise PeopleRefused("Say what the account is to be: open or closed.")
+        switch_user(user, actor, is_active=wanted == "open")
     except PeopleRefused as refusal:
         return _page(request, refusal=refusal, status=422)
-    messages.success(request, f"The account of {user} is {'closed' if user.is_active else 'open'}.")
+    messages.success(request, f"The account of {user} is {wanted}.")
     return redirect("people:users")
 
 
@@ -60,9 +61,7 @@ def link(request: HttpRequest, pk: int) -> HttpResponse:
     actor = signed_in(request)
     refuse_all_but_superusers(actor)
     user = get_object_or_404(User, pk=pk, is_active=True)
-    with transaction.atomic():
-        path = create_login_link(user)
-        record("user.link", actor=actor, kind="user", key=user.pk, label=str(user))
+    path = create_login_link(user, actor)
     return _page(request, link=request.build_absolute_uri(path), linked=user)
 
 
@@ -76,11 +75,20 @@ def _page(
     """The page."""
     memberships = Membership.objects.select_related("project").order_by("project__name")
     users = User.objects.order_by("-is_active", "username")
+    wanted = request.GET.get("q", "").replace("\0", "").strip()[:150]
+    if wanted:
+        users = users.filter(username__icontains=wanted)
+    found = users.prefetch_related(Prefetch("memberships", queryset=memberships))
+    shown = list(found[: LISTED + 1])
     context = {
-        "users": users.prefetch_related(Prefetch("memberships", queryset=memberships))[:LISTED],
+        "users": shown[:LISTED],
+        "is_cut": len(shown) > LISTED,
+        "listed": LISTED,
+        "wanted": wanted,
         "refusal": refusal,
         "given": request.POST.get("username", "") if refusal else "",
         "link": link,
         "linked": linked,
+        "password_rules": " ".join(password_validators_help_texts()),
     }
     return render(request, "people/users.html", context, status=status)

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 from webapp.accounts.models import Project
 from webapp.accounts.roles import Right
 from webapp.runs.access import why_no_launch
+from webapp.runs.copy_as import copy_texts
 from webapp.runs.editor import Editor
 from webapp.runs.origins import find_origin, launch_from, new_key
 from webapp.runs.preset_cards import preset_cards
@@ -55,6 +56,17 @@ def check(request: HttpRequest) -> HttpResponse:
     """The preflight panel for what stands in the form now."""
     editor = Editor.from_post(signed_in(request), request.POST.dict(), _projects(request))
     return render(request, "runs/launch/preflight.html", {"editor": editor})
+
+
+@require_http_methods(["POST"])
+def copy_as(request: HttpRequest) -> HttpResponse:
+    """What stands in the form as YAML, command and Python: in a dialog, or as a page."""
+    editor = Editor.from_post(signed_in(request), request.POST.dict(), _projects(request))
+    texts = None
+    if editor.form is not None:
+        texts = copy_texts(editor.origin, editor.whole_document, editor.project)
+    page = "copy_as.html" if wants_fragment(request) else "copy_as_page.html"
+    return render(request, f"runs/launch/{page}", {"editor": editor, "texts": texts})
 
 
 def _projects(request: HttpRequest) -> list[Project]:

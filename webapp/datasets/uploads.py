@@ -1,0 +1,37 @@
+"""Whether an uploaded file is taken, before and after it is stored. Called by page and API."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from django.conf import settings
+
+from webapp.datasets.imports import upload_path
+from webapp.datasets.layout import detect
+from webapp.datasets.models import DatasetImport
+from webapp.datasets.rows import FileError
+
+MOST_BYTES = 4_000_000_000
+SPARE_BYTES = 500_000_000
+
+
+def problem_with_size(size: int) -> str:
+    """Why a file of that many bytes is not taken; empty when it is."""
+    if size == 0:
+        return "The file is empty."
+    if size > MOST_BYTES:
+        return f"The file is larger than {MOST_BYTES // 10**9} GB. Split it."
+    Path(settings.UPLOADS_DIR).mkdir(parents=True, exist_ok=True)
+    if shutil.disk_usage(settings.UPLOADS_DIR).free < 3 * size + SPARE_BYTES:
+        return "There is not enough free disk for the file and its records."
+    return ""
+
+
+def problem_with_file(job: DatasetImport) -> str:
+    """Why a stored file is none that we read; empty when it is one."""
+    try:
+        detect(upload_path(job), job.file_name)
+    except FileError as error:
+        return str(error)
+    return ""
