@@ -1,5 +1,5 @@
-"""A full house: runs in several states, datasets, imports and workers, for tests that look at every
-page. `house` maps the name of a page to its address.
+"""A full house: runs in several states, steps under glass, datasets, imports, tokens, webhooks and
+workers, for tests that look at every page. `house` maps the name of a page to its address.
 """
 
 from __future__ import annotations
@@ -7,22 +7,30 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
+from tests.webapp.glass.steps import ask, finish
+from tests.webapp.glass.tryouts import RIGHT, WRONG, ask_tryout, finish_tryout
 from tests.webapp.stories import Story, launch
 from webapp.accounts.invitations import make_invitation
 from webapp.accounts.models import Project, Role, User
+from webapp.api.scopes import Scope
+from webapp.api.services import create_token
 from webapp.comments.services import add_comment
 from webapp.datasets import dispatch as dataset_dispatch
 from webapp.datasets import services as datasets
 from webapp.datasets.mapping import Mapping
+from webapp.datasets.models import DatasetVersion
+from webapp.glass import dispatch as glass_dispatch
 from webapp.runs.models import Run
 from webapp.runs.services import stop_run
+from webapp.webhooks.services import make_endpoint
 from webapp.workers_page.services import WorkerFacts, worker_seen
 
 
 @pytest.fixture
 def house(ada: User, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A full house; name of a page to its address."""
-    monkeypatch.setattr(dataset_dispatch, "send_task", lambda *_: True)
+    for module in (dataset_dispatch, glass_dispatch):
+        monkeypatch.setattr(module, "send_task", lambda *_: True)
     bob = User.objects.create_user("bob")
     comment = add_comment(tell_success(ada), ada, "**Good** at step 120, says @bob.", step="120")
     make_invitation(Project.objects.main(), Role.VIEWER, days=7, uses=1, actor=ada)
@@ -31,6 +39,7 @@ def house(ada: User, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     launch(ada, "Waits behind the others")
     tell_stop(bob)
     dataset, mapping, rejected = upload_files(ada)
+    tryout = finish_tryout(ask_tryout(ada, dataset), RIGHT, WRONG)
     report_workers(running)
     return {
         "home": "/",
@@ -49,7 +58,9 @@ def house(ada: User, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         "comment-edit": f"/runs/1/comments/{comment.pk}/edit/",
         "stop": "/runs/2/control/stop/",
         "datasets": "/datasets/",
-        "dataset": f"/datasets/{dataset}/",
+        "dataset": f"/datasets/{dataset.dataset_id}/",
+        "check": f"/datasets/versions/{dataset.pk}/check/",
+        "check-tried": f"/datasets/versions/{dataset.pk}/check/?tryout={tryout.pk}",
         "upload": "/datasets/upload/",
         "columns": f"/datasets/imports/{mapping}/",
         "import-rejected": f"/datasets/imports/{rejected}/",
@@ -66,6 +77,31 @@ def house(ada: User, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         "account": "/account/",
         "styleguide": "/ui/styleguide/",
         "sign-out": "/accounts/logout/",
+        **show_glass(ada),
+        **let_programs_in(ada),
+    }
+
+
+def show_glass(owner: User) -> dict[str, str]:
+    """Pages of steps under glass, one that is done and one that waits."""
+    return {
+        "glass": "/glass/",
+        "glass-done": f"/glass/{finish(ask(owner)).pk}/",
+        "glass-waiting": f"/glass/{ask(owner).pk}/",
+    }
+
+
+def let_programs_in(owner: User) -> dict[str, str]:
+    """Pages for programs, with a token and a webhook."""
+    token, _ = create_token(owner, "nightly evaluation", [Scope.READ], actor=owner)
+    wanted = {"url": "https://example.org/hook", "kinds": ["run.succeeded"]}
+    webhook = make_endpoint(owner, wanted)
+    return {
+        "tokens": "/accounts/tokens/",
+        "revoke-token": f"/accounts/tokens/{token.pk}/revoke/",
+        "webhooks": "/accounts/webhooks/",
+        "webhook": f"/accounts/webhooks/{webhook.pk}/",
+        "delete-webhook": f"/accounts/webhooks/{webhook.pk}/delete/",
     }
 
 
@@ -124,8 +160,8 @@ def tell_stop(owner: User) -> None:
     story.finish("stopped", "user", "Stopped by bob.")
 
 
-def upload_files(owner: User) -> tuple[int, str, str]:
-    """Keys of a dataset, of a file that waits for its columns, and of one that was rejected."""
+def upload_files(owner: User) -> tuple[DatasetVersion, str, str]:
+    """A dataset, and keys of a file that waits for its columns, and of one that was rejected."""
     rows = "".join(f'{{"prompt": "What is {i} + {i}?", "answer": {2 * i}}}\n' for i in range(60))
     good = datasets.store_upload(owner, "sums.jsonl", [rows.encode()])
     datasets.start_import(good, "Sums to 60", Mapping("prompt", "answer"), "")
@@ -136,7 +172,7 @@ def upload_files(owner: User) -> tuple[int, str, str]:
     datasets.run_import(bad.pk)
     good.refresh_from_db()
     assert good.version is not None
-    return good.version.dataset_id, str(waiting.pk), str(bad.pk)
+    return good.version, str(waiting.pk), str(bad.pk)
 
 
 def report_workers(running: Run) -> None:

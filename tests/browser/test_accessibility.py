@@ -26,6 +26,7 @@ EMPTY = (
     "/runs/",
     "/runs/new/",
     "/datasets/",
+    "/glass/",
     "/workers/",
     "/search/?q=zzzz",
     "/projects/",
@@ -33,6 +34,8 @@ EMPTY = (
     "/projects/main/invitations/",
     "/projects/main/audit/?q=zzzz",
     "/account/",
+    "/accounts/tokens/",
+    "/accounts/webhooks/",
 )
 OUTSIDE = ("/accounts/login/", "/accounts/signup/", "/accounts/link/spent/", "/invitation/spent/")
 TABS = ("", "rollouts/", "config/", "logs/", "checkpoints/", "comments/", "control/stop/")

@@ -1,8 +1,9 @@
 """Preset cards: each preset with how long it takes on this installation.
 
-Called by the launch, runs and home pages. Minutes are the median of runs here that are the preset
-as it stands and ran to their end in one attempt, on the device of the newest of them; without such
-a run the figure is the preset's own, and the card says that it was measured elsewhere.
+Called by the launch, runs and home pages. Minutes are the median of runs here that the person may
+see, are the preset as it stands and ran to their end in one attempt, on the device of the newest of
+them; without such a run the figure is the preset's own, and the card says that it was measured
+elsewhere.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from training_core.contract.presets import PRESETS, Preset
-from webapp.runs.models import Attempt
+from webapp.accounts.models import User
+from webapp.runs.models import Attempt, Run
 from webapp.runs.status import RunState
 
 LOOKED_AT = 60
@@ -40,7 +42,9 @@ class Timing(NamedTuple):
     def source(self) -> str:
         """Where the figure comes from."""
         if not self.runs:
-            return "Measured on two processor cores of another machine; nobody ran it here yet."
+            return (
+                "Measured on two processor cores of another machine; you see no run of it here yet."
+            )
         runs = "run" if self.runs == 1 else f"median of {self.runs} runs"
         return f"Measured here on {self.device}, {runs} of this preset."
 
@@ -52,15 +56,15 @@ class PresetCard(NamedTuple):
     timing: Timing
 
 
-def preset_cards() -> list[PresetCard]:
-    """All cards in their order."""
-    measured = _measured_minutes()
+def preset_cards(user: User) -> list[PresetCard]:
+    """All cards in their order, as this person sees them."""
+    measured = _measured_minutes(user)
     return [PresetCard(preset, _timing(preset, measured[preset.slug])) for preset in PRESETS]
 
 
-def timing_of(preset: Preset) -> Timing:
+def timing_of(user: User, preset: Preset) -> Timing:
     """How long one preset takes."""
-    return _timing(preset, _measured_minutes()[preset.slug])
+    return _timing(preset, _measured_minutes(user)[preset.slug])
 
 
 def _timing(preset: Preset, measured: Iterable[tuple[str, float]]) -> Timing:
@@ -73,12 +77,13 @@ def _timing(preset: Preset, measured: Iterable[tuple[str, float]]) -> Timing:
     return Timing(statistics.median(minutes), len(minutes), device)
 
 
-def _measured_minutes() -> dict[str, list[tuple[str, float]]]:
+def _measured_minutes(user: User) -> dict[str, list[tuple[str, float]]]:
     """Preset to (device, minutes) of its finished runs, the newest first."""
     documents = {p.slug: _comparable(p.spec.model_dump(mode="json")) for p in PRESETS}
     attempts = (
         Attempt.objects.filter(
             number=1,
+            run__in=Run.objects.visible_to(user),
             run__attempt=1,
             run__state=RunState.SUCCEEDED,
             run__preset__in=list(documents),

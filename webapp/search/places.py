@@ -33,6 +33,9 @@ def pages(user: User, standing: Standing) -> list[Hit]:
     found = [
         *main_pages(),
         Hit("Your account", account, "person", "projects, password", beside="settings profile me"),
+        Hit("API tokens", reverse("tokens:index"), "key", "for programs", beside="key client"),
+        Hit("Webhooks", reverse("webhooks:index"), "branch", "for programs", beside="notify"),
+        Hit("API", reverse("api:openapi-view"), "file", "for programs", beside="rest openapi docs"),
         Hit("Projects", reverse("people:projects"), "people", "all that you are in"),
         Hit("Style guide", reverse("ui:styleguide"), "info", "every component"),
     ]

@@ -42,7 +42,7 @@ TABS = (
     ("Config", "runs:config", "file"),
     ("Logs", "runs:logs", "file"),
     ("Checkpoints", "runs:checkpoints", "save"),
-    ("Comments", "comments:thread", "people"),
+    ("Comments", "comments:thread", "comment"),
 )
 
 

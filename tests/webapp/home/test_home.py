@@ -114,6 +114,20 @@ def test_other_projects_are_not_on_it_and_one_may_be_chosen(
     assert "/runs/new/" not in narrowed  # a viewer there
 
 
+def test_an_outsider_sees_nothing_of_any_project(ada: User, bob: User, browser: Client) -> None:
+    report_worker()
+    for ending in ("queued", "succeeded", "failed"):
+        story = Story(launch(bob, f"Secret {ending}"))
+        if ending != "queued":
+            story.start().finish(ending, "done", "Secret words.")
+    add_comment(story.run, bob, "Secret, @ada.")
+    become(ada, None)
+    for address in ("/", "/?project=main", "/runs/", "/runs/?project=main", "/runs/first-steps/"):
+        html = browser.get(address).content.decode()
+        for hidden in ("Secret", ">bob<", ">Main<", "/runs/1/"):
+            assert hidden not in html, (address, hidden)
+
+
 def test_what_others_say_to_somebody_is_there_for_a_week(ada: User, bob: User) -> None:
     mine, bobs, other = launch(ada), launch(bob), Project.objects.create(slug="o", name="O")
     hidden = launch(bob)

@@ -108,34 +108,34 @@ def finished(owner: User, minutes: float, device: str = "CPU (2 cores)", **chang
     return run
 
 
-def test_without_a_run_here_the_card_says_that_it_was_measured_elsewhere() -> None:
-    timing = timing_of(TINY_COPY)
+def test_without_a_run_here_the_card_says_that_it_was_measured_elsewhere(ada: User) -> None:
+    timing = timing_of(ada, TINY_COPY)
     assert timing == Timing(TINY_COPY.minutes, 0, "")
     assert timing.words == "about 1 min on two processor cores"
-    assert "nobody ran it here yet" in timing.source
+    assert "you see no run of it here yet" in timing.source
 
 
 def test_minutes_are_the_median_of_runs_here(ada: User) -> None:
     for minutes in (1.0, 9.0, 2.0):
         finished(ada, minutes)
-    timing = timing_of(TINY_COPY)
+    timing = timing_of(ada, TINY_COPY)
     assert (round(timing.minutes, 3), timing.runs) == (2.0, 3)
     assert timing.words == "about 2 min here"
     assert timing.source == "Measured here on CPU (2 cores), median of 3 runs of this preset."
-    assert timing_of(TEACH_SMOLLM2_TO_ADD).runs == 0
+    assert timing_of(ada, TEACH_SMOLLM2_TO_ADD).runs == 0
 
 
 def test_another_seed_counts_and_another_spec_does_not(ada: User) -> None:
     finished(ada, 2.0, seed=7, name="Mine")
     domain = TINY_COPY.spec.domains[0].model_copy(update={"held_out_items": 7})
     finished(ada, 60.0, domains=(domain,))
-    assert timing_of(TINY_COPY).runs == 1
+    assert timing_of(ada, TINY_COPY).runs == 1
 
 
 def test_only_runs_on_the_newest_device_count(ada: User) -> None:
     finished(ada, 30.0)
     finished(ada, 0.5, device="NVIDIA H200")
-    timing = timing_of(TINY_COPY)
+    timing = timing_of(ada, TINY_COPY)
     assert (timing.device, round(timing.minutes, 3), timing.runs) == ("NVIDIA H200", 0.5, 1)
 
 
@@ -143,12 +143,23 @@ def test_runs_that_were_interrupted_or_failed_do_not_count(ada: User) -> None:
     run = finished(ada, 2.0)
     Run.objects.filter(pk=run.pk).update(attempt=2)
     Story(launch(ada)).start().finish("failed", "bad_model", "No.")
-    assert timing_of(TINY_COPY).runs == 0
+    assert timing_of(ada, TINY_COPY).runs == 0
 
 
-def test_every_preset_has_a_card_that_says_what_one_will_see(browser: Client) -> None:
+def test_runs_of_other_projects_are_not_measured(ada: User, bob: User, browser: Client) -> None:
+    other = Project.objects.create(slug="other", name="Other")
+    Run.objects.filter(pk=finished(bob, 44.0, device="Hidden device").pk).update(project=other)
+    assert timing_of(ada, TINY_COPY).runs == 0
+    page = browser.get("/runs/new/?preset=tiny-model").content.decode()
+    assert "44 min" not in page
+    assert "Hidden device" not in page
+    become(ada, Role.VIEWER, other)
+    assert timing_of(ada, TINY_COPY).device == "Hidden device"
+
+
+def test_every_preset_has_a_card_that_says_what_one_will_see(ada: User, browser: Client) -> None:
     html = browser.get("/runs/new/").content.decode()
-    for card in preset_cards():
+    for card in preset_cards(ada):
         assert card.preset.title in html
         assert card.timing.words in html
         assert card.preset.expect in html

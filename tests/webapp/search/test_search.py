@@ -133,6 +133,22 @@ def test_another_project_is_found_by_its_members_alone(ada: User, bob: User) -> 
     assert seek(bob, "", "", [here])[0].slug == "recent"
 
 
+def test_an_outsider_finds_nothing_of_any_project(ada: User, bob: User, browser: Client) -> None:
+    secret = launch(bob, "Secret sums")
+    Story(secret).start()
+    Dataset.objects.create(name="secret rows", owner=bob, project=Project.objects.main())
+    datasets.store_upload(bob, "secret.jsonl", [b'{"prompt": "1+1?", "answer": 2}\n'])
+    become(ada, None)
+    here = f"/runs/{secret.number}/"
+    for query in ("secret", "sercet", f"#{secret.number}", "running", "bob", "main", "tiny", ""):
+        asked = {"q": query, "here": here, "recent": [here, "/datasets/1/"]}
+        answer = browser.get("/search/", asked, headers={"HX-Request": "true"})
+        html = answer.content.decode().replace(f"“{query}”", "")
+        for hidden in ("ecret", here, "bob", "Main", "preset"):
+            assert hidden not in html, (query, hidden)
+    assert {group.slug for group in seek(ada, "", here, [here])} == {"deeds", "pages"}
+
+
 def test_nothing_is_offered_that_one_may_not_do(ada: User, bob: User) -> None:
     launch(ada)
     become(bob, Role.VIEWER)

@@ -27,5 +27,5 @@ def home(request: HttpRequest) -> HttpResponse:
     steps = read_first_steps(user, standing.may_launch)
     more: dict[str, Any] = {"steps": steps, "preset_key": new_key()}
     if not steps.has_launched:
-        more["cards"] = preset_cards()
+        more["cards"] = preset_cards(user)
     return render(request, "home/page.html", {**context, **more})

@@ -30,7 +30,7 @@ def index(request: HttpRequest) -> HttpResponse:
     steps = read_first_steps(user, standing.may_launch)
     context: dict[str, Any] = {"page": page, "steps": steps, "preset_key": new_key()}
     if not steps.has_launched:
-        context["cards"] = preset_cards()
+        context["cards"] = preset_cards(user)
     return render(request, "runs/index/page.html", context)
 
 

@@ -94,7 +94,7 @@ def render_page(request: HttpRequest, editor: Editor, status: int = 200) -> Http
     """The whole page."""
     context: dict[str, Any] = {"editor": editor, "preset_key": new_key()}
     if editor.origin.checkpoint is None and editor.origin.parent is None:
-        context["cards"] = preset_cards()
+        context["cards"] = preset_cards(signed_in(request))
     return render(request, "runs/launch/page.html", context, status=status)
 
 
