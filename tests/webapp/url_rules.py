@@ -103,9 +103,10 @@ MANAGED = Rule(only("admin"), only("admin", status=UNREADABLE))
 """A page of the project's admins."""
 
 RULES: dict[str, Rule] = {
-    "home": Rule(everybody(302), everybody(302)),
+    "home": Rule(ALWAYS),
     "favicon": Rule(SENT_ON, READ.post),
     "runs:index": Rule(ALWAYS),
+    "runs:first_steps": Rule(ALWAYS),
     "runs:launch": Rule(LAUNCH_GET, LAUNCH_POST, body={"mode": "yaml", "yaml": "]"}),
     "runs:launch_preset": Rule(
         everybody(NO_METHOD),
@@ -116,6 +117,7 @@ RULES: dict[str, Rule] = {
     "runs:copy_as": Rule(everybody(NO_METHOD), LAUNCH_GET, body={"mode": "yaml", "yaml": "]"}),
     "runs:detail": A_RUN,
     "runs:phase": A_RUN,
+    "runs:changed": A_RUN,
     "runs:evaluations": A_RUN,
     "runs:row": A_RUN,
     "runs:rollouts": A_RUN,
@@ -159,6 +161,7 @@ RULES: dict[str, Rule] = {
     "glass:cancel": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
     "glass:delete": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
     "workers:index": Rule(ALWAYS),
+    "search:search": Rule(ALWAYS),
     "ui:model_progress": Rule(ALWAYS, ALWAYS),
     "ui:styleguide": Rule(ALWAYS, ALWAYS),
     **dict.fromkeys((f"api:{name}" for name in READS), API_READ),

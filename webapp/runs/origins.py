@@ -32,15 +32,24 @@ LONGEST_NAME = 120
 
 @dataclass(frozen=True)
 class Origin:
-    """What a launch starts from; at most one of them is set.
-
-    But a dataset may stand with the preset that the run on it is made from.
-    """
+    """What a launch starts from: at most one; a dataset may come with a preset's settings."""
 
     preset: Preset | None = None
     parent: Run | None = None
     checkpoint: Checkpoint | None = None
     dataset: DatasetVersion | None = None
+
+    @property
+    def as_preset(self) -> Preset | None:
+        """The preset whose document the form opens with; None where it is another one's."""
+        if self.checkpoint is None and self.parent is None and self.dataset is None:
+            return self.settings
+        return None
+
+    @property
+    def settings(self) -> Preset:
+        """The preset whose settings hold where nothing else says more."""
+        return self.preset or PRESETS[0]
 
     @property
     def words(self) -> str:
@@ -51,20 +60,24 @@ class Origin:
         if self.parent is not None:
             return f"run #{self.parent.number}"
         if self.dataset is not None:
-            which = f"preset “{self.preset.title}”" if self.preset else "first preset"
-            return f"the {which} on {self.dataset}"
-        preset = self.preset or PRESETS[0]
-        return f"the preset “{preset.title}”"
+            return f"the preset “{self.settings.title}” on {self.dataset}"
+        return f"the preset “{self.settings.title}”"
+
+    @property
+    def has_more_steps(self) -> bool:
+        """Whether the document asks for more steps than the checkpoint's run had."""
+        checkpoint = self.checkpoint
+        return checkpoint is not None and checkpoint.step >= checkpoint.run.total_steps
 
     def document(self) -> dict[str, Any]:
         """The document that the form opens with."""
         if self.checkpoint is not None:
             run = self.checkpoint.run
-            return {**run.spec, "name": _name(run.name, f" from step {self.checkpoint.step}")}
+            spec = with_steps_left(run.spec, self.checkpoint.step)
+            return {**spec, "name": _name(run.name, f" from step {self.checkpoint.step}")}
         if self.parent is not None:
             return {**self.parent.spec, "name": next_name(self.parent.name)}
-        preset = self.preset or PRESETS[0]
-        document = preset.spec.model_dump(mode="json")
+        document = self.settings.spec.model_dump(mode="json")
         if self.dataset is not None and self.proposal is not None:
             return {**document, **_on_dataset(self.dataset, document, self.proposal)}
         return document
@@ -74,7 +87,7 @@ class Origin:
         """What the dataset's own answers and size say about the run; None without a dataset."""
         if self.dataset is None:
             return None
-        spec = (self.preset or PRESETS[0]).spec
+        spec = self.settings.spec
         return propose(
             self.dataset, spec.model_dump(mode="json"), partial(can_use_answers, spec.reward)
         )
@@ -95,8 +108,8 @@ class Origin:
         if self.parent is not None:
             return {"from": str(self.parent.number)}
         if self.dataset is not None:
-            preset = {"preset": self.preset.slug} if self.preset else {}
-            return {"dataset": str(self.dataset.pk), **preset}
+            settings = {"preset": self.preset.slug} if self.preset else {}
+            return {"dataset": str(self.dataset.pk), **settings}
         return {"preset": self.preset.slug} if self.preset else {}
 
 
@@ -149,6 +162,14 @@ def next_name(name: str) -> str:
     if match:
         return _name(match[1], f" ({int(match[2]) + 1})")
     return _name(name, " (2)")
+
+
+def with_steps_left(spec: dict[str, Any], done: int) -> dict[str, Any]:
+    """The spec, its last stage twice as long where all its steps are done already."""
+    stages = [dict(stage) for stage in spec["stages"]]
+    if sum(stage["steps"] for stage in stages) <= done:
+        stages[-1]["steps"] *= 2
+    return {**spec, "stages": stages}
 
 
 def _on_dataset(

@@ -29,6 +29,7 @@ class NavEntry(NamedTuple):
 
 
 NAVIGATION = (
+    NavEntry("home", "Home", "home", "g h"),
     NavEntry("runs:index", "Runs", "runs", "g r"),
     NavEntry("runs:launch", "New run", "plus", "n"),
     NavEntry("datasets:index", "Datasets", "data", "g d"),

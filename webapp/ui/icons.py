@@ -7,6 +7,7 @@ from __future__ import annotations
 
 ICONS: dict[str, str] = {
     "runs": '<path d="M2 13.5h12M3 11l3.2-4 2.6 2.4L13 4"/><path d="M10.4 4H13v2.6"/>',
+    "home": '<path d="M2.4 7.6L8 2.8l5.6 4.8M4 6.6v6.6h8V6.6"/>',
     "plus": '<path d="M8 3v10M3 8h10"/>',
     "data": (
         '<ellipse cx="8" cy="3.8" rx="5.2" ry="2"/>'
