@@ -230,8 +230,9 @@ def test_a_file_is_imported_and_its_faults_are_listed(
     done = temper("import", str(file), "--name", "sums", code=1)
     assert "row 2, answer: " in done.stdout
     assert "The import is rejected" in done.stderr
-    file.write_text("a,b\n1,2\n")
-    assert "prompt: " in temper("import", str(file), code=3).stderr
+    assert "prompt: " in temper("import", str(file), "--prompt", "text", code=3).stderr
+    file.write_text("a,b\n,2\n")
+    assert "answer: " in temper("import", str(file), code=3).stderr
 
 
 def test_bad_tokens_and_silent_servers_have_codes_of_their_own(

@@ -55,11 +55,18 @@ def make_group(prompt: int, completions: list[int]) -> list[TokenSequence]:
 def reference_logprobs(
     policy: Policy, sequence: TokenSequence, temperature: float = 1.0
 ) -> torch.Tensor:
-    """log softmax(logits / T)[token] by the model's own forward on one plain sequence."""
+    """log softmax(logits / T)[token] by the model's own forward on one plain sequence.
+
+    With gradient. Weights and sums are in float64: in float32 the reference's own rounding, which
+    differs from processor to processor, was as large as that of what is compared with it.
+    """
     ids = torch.tensor([[*sequence.prompt_ids, *sequence.completion_ids]])
-    logits = policy.model(input_ids=ids).logits[0, len(sequence.prompt_ids) - 1 : -1]
+    weights = {name: weight.double() for name, weight in policy.model.named_parameters()}
+    made = torch.func.functional_call(policy.model, weights, (), {"input_ids": ids})
+    logits = made.logits[0, len(sequence.prompt_ids) - 1 : -1]
     all_logprobs = torch.nn.functional.log_softmax(logits / temperature, dim=-1)
-    return all_logprobs[range(len(sequence.completion_ids)), list(sequence.completion_ids)]
+    chosen = all_logprobs[range(len(sequence.completion_ids)), list(sequence.completion_ids)]
+    return chosen.float()
 
 
 @pytest.fixture(scope="session", autouse=True)

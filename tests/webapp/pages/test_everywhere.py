@@ -41,6 +41,7 @@ FILLINGS = {
     "<uuid:export_id>": "6b0f7b1e-0000-4000-8000-000000000000",
     "<uuid:import_id>": "6b0f7b1e-0000-4000-8000-000000000000",
     "<uuid:glass_id>": "6b0f7b1e-0000-4000-8000-000000000000",
+    "<uuid:version_id>": "6b0f7b1e-0000-4000-8000-000000000000",
     "<int:place>": "0",
     "<str:command>": "stop",
     "<str:token>": "x",

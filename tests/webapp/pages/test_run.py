@@ -17,7 +17,7 @@ from webapp.accounts.models import User
 from webapp.runs.console import TAIL_BYTES
 from webapp.runs.models import Run
 from webapp.runs.overview import describe, phase_view, stage_views
-from webapp.runs.services import launch_run
+from webapp.runs.services import launch_run, stop_run
 
 TABS = ("detail", "rollouts", "config", "logs", "checkpoints")
 
@@ -258,6 +258,22 @@ def test_a_long_log_shows_its_end_and_is_searched_whole(browser: Client, ada: Us
     many = page(browser, story.run, "logs", "?q=line 1")
     assert "the first 500 shown" in many
     assert "0 lines with" in page(browser, story.run, "logs", "?q=zebra")
+
+
+@pytest.mark.parametrize(
+    ("tab", "missing"),
+    [("rollouts", "No rollouts"), ("checkpoints", "No checkpoint"), ("logs", "No output")],
+)
+def test_a_run_that_ended_before_it_started_promises_nothing(
+    tab: str, missing: str, browser: Client, ada: User
+) -> None:
+    run = queued(ada)
+    assert f"<h2>{missing} yet</h2>" in page(browser, run, tab)
+    stop_run(run, ada)
+    html = page(browser, run, tab)
+    assert f"<h2>{missing}</h2>" in html
+    assert "This run ended before" in html
+    assert "appears here" not in html
 
 
 @pytest.mark.parametrize("query", ["?attempt=9", "?attempt=x", "?offset=-1", "?offset=x"])

@@ -11,7 +11,6 @@ from django.contrib.auth import authenticate
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import InternalError, ProgrammingError, connection, transaction
 from django.test import Client, RequestFactory
-from webapp.audit.address import _address_of
 
 from tests.webapp.datasets.files import lines
 from tests.webapp.hostile import NAMES, RAW_MARKUP
@@ -25,6 +24,7 @@ from webapp.audit.actions import ACTIONS
 from webapp.audit.models import AuditEntry
 from webapp.audit.record import record
 from webapp.audit.sign_in import failed
+from webapp.audit.source import _address_of
 from webapp.datasets import dispatch
 from webapp.datasets import services as uploads
 from webapp.datasets.mapping import Mapping

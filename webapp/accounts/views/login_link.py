@@ -18,10 +18,11 @@ from webapp.accounts.services import is_open_login_link, redeem_login_link
 @require_http_methods(["GET", "HEAD", "POST"])
 def login_link(request: HttpRequest, token: str) -> HttpResponse:
     """GET shows one button, or that the link is spent; POST signs in and redirects to the runs."""
-    if request.method != "POST" and is_open_login_link(token):
+    if request.method == "POST":
+        user = redeem_login_link(token)
+        if user is not None:
+            login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+            return redirect(settings.LOGIN_REDIRECT_URL)
+    elif is_open_login_link(token):
         return render(request, "account/login_link.html", {"token": token})
-    user = redeem_login_link(token) if request.method == "POST" else None
-    if user is None:
-        return render(request, "account/login_link.html", {"spent": True}, status=410)
-    login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
-    return redirect(settings.LOGIN_REDIRECT_URL)
+    return render(request, "account/login_link.html", {"spent": True}, status=410)

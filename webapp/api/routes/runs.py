@@ -84,7 +84,7 @@ def get_spec(request: HttpRequest, number: RunNumber) -> dict[str, Any]:
     operation_id="get_spec_yaml",
     summary="Get a run's spec as YAML",
     openapi_extra={
-        "responses": {200: {"content": {"application/yaml": {"schema": {"type": "string"}}}}}
+        "responses": {200: {"content": {"application/yaml": {"schema": {"type": "object"}}}}}
     },
 )
 def get_spec_yaml(request: HttpRequest, number: RunNumber) -> HttpResponse:
