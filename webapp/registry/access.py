@@ -54,10 +54,14 @@ def get_exportable_checkpoint(user: Anybody, pk: int) -> Checkpoint:
     Raises Http404, or PermissionDenied, with who can.
     """
     checkpoint = get_checkpoint_for_user(user, pk)
-    project = checkpoint.run.project
+    refuse_without_export(user, checkpoint.run.project)
+    return checkpoint
+
+
+def refuse_without_export(user: Anybody, project: Project) -> None:
+    """Raise PermissionDenied, with who can, for somebody who makes no exports in the project."""
     if not may(user, Right.EXPORT, project):
         raise PermissionDenied(_why_not(user, project, Right.EXPORT, "exports no models"))
-    return checkpoint
 
 
 def get_changeable_export(user: Anybody, pk: UUID) -> ModelExport:
