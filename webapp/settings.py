@@ -30,6 +30,7 @@ RUNS_DIR = DATA_DIR / "runs"
 UPLOADS_DIR = DATA_DIR / "uploads"
 GLASS_DIR = DATA_DIR / "glass"
 MODELS_DIR = DATA_DIR / "models"
+EXPORTS_DIR = DATA_DIR / "exports"
 
 
 def env_bool(name: str, default: bool) -> bool:
@@ -109,6 +110,7 @@ INSTALLED_APPS = [
     "webapp.metrics",
     "webapp.rollouts",
     "webapp.evaluation",
+    "webapp.registry",
     "webapp.glass",
     "webapp.webhooks",
     "webapp.workers_page",

@@ -33,6 +33,7 @@ urlpatterns = [
     path("runs/", include("webapp.comments.urls")),
     path("", include("webapp.metrics.urls")),
     path("datasets/", include("webapp.datasets.urls")),
+    path("models/", include("webapp.registry.urls")),
     path("glass/", include("webapp.glass.urls")),
     path("workers/", include("webapp.workers_page.urls")),
     path("", include("webapp.people.urls")),

@@ -1,7 +1,8 @@
 """What each address answers to whom: the table that `test_every_url.py` walks.
 
-A new view gets its line in `RULES`, under `namespace:name`. The run, dataset and import asked for
-belong to the main project and to somebody else; each person but the outsider has one role in it.
+A new view gets its line in `RULES`, under `namespace:name`. The run, dataset, import and export
+asked for belong to the main project and to somebody else; each person but the outsider has one role
+in it.
 """
 
 from __future__ import annotations
@@ -151,6 +152,19 @@ RULES: dict[str, Rule] = {
     "datasets:import": Rule(IMPORT, only(*CURATORS, status=UNREADABLE, others=HIDDEN)),
     "datasets:import_progress": Rule(IMPORT),
     "datasets:import_errors": Rule(IMPORT),
+    "registry:index": Rule(ALWAYS),
+    "registry:bases": Rule(ALWAYS),
+    "registry:exports": Rule(ALWAYS),
+    "registry:new_export": Rule(
+        only(*LAUNCHERS), only(*LAUNCHERS, status=DONE), body={"dtype": "bfloat16"}
+    ),
+    "registry:export": A_RUN,
+    "registry:export_progress": A_RUN,
+    "registry:cancel": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
+    "registry:keep": Rule(everybody(NO_METHOD), only("admin", status=DONE), body={"keep": "1"}),
+    "registry:use": Rule(everybody(NO_METHOD), only(*LAUNCHERS, status=DONE)),
+    "registry:delete": Rule(only("admin"), only("admin", status=DONE)),
+    "registry:download": A_RUN,
     "glass:index": Rule(
         ALWAYS, only(*LAUNCHERS, status=UNREADABLE, outsider=REFUSED), body={"model": "base:tiny"}
     ),

@@ -1,4 +1,4 @@
-"""Where a new run comes from: a preset, another run, a checkpoint, or nothing.
+"""Where a new run comes from: a preset, another run, a checkpoint, a model, or nothing.
 
 Called by the launch views. It gives the document to start from and what the launch is told.
 """
@@ -23,11 +23,13 @@ from webapp.datasets.access import get_version_for_user
 from webapp.datasets.models import DatasetVersion
 from webapp.datasets.proposals import Proposal, propose
 from webapp.runs.access import get_checkpoint_for_user, get_run_for_user
+from webapp.runs.model_paths import find_run_of_path, is_path
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.preflight import can_use_answers
 from webapp.runs.services import launch_run, restart_from
 
 LONGEST_NAME = 120
+LONGEST_REF = 500
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,16 @@ class Origin:
     parent: Run | None = None
     checkpoint: Checkpoint | None = None
     dataset: DatasetVersion | None = None
+    model: str = ""
+    """Model reference."""
+    model_run: Run | None = None
+    """The run whose checkpoint or export the model is."""
 
     @property
     def as_preset(self) -> Preset | None:
         """The preset whose document the form opens with; None where it is another one's."""
-        if self.checkpoint is None and self.parent is None and self.dataset is None:
-            return self.settings
-        return None
+        others = (self.checkpoint, self.parent, self.dataset, self.model or None)
+        return self.settings if all(other is None for other in others) else None
 
     @property
     def settings(self) -> Preset:
@@ -61,6 +66,8 @@ class Origin:
             return f"run #{self.parent.number}"
         if self.dataset is not None:
             return f"the preset “{self.settings.title}” on {self.dataset}"
+        if self.model:
+            return "the first preset on another model"
         return f"the preset “{self.settings.title}”"
 
     @property
@@ -80,6 +87,9 @@ class Origin:
         document = self.settings.spec.model_dump(mode="json")
         if self.dataset is not None and self.proposal is not None:
             return {**document, **_on_dataset(self.dataset, document, self.proposal)}
+        if self.model:
+            trained = self.model_run.name if self.model_run else _last_part(self.model)
+            return {**document, "name": _name(f"On {trained}", ""), "model": {"ref": self.model}}
         return document
 
     @cached_property
@@ -99,6 +109,8 @@ class Origin:
             return self.checkpoint.run.project
         if self.parent is not None:
             return self.parent.project
+        if self.model_run is not None:
+            return self.model_run.project
         return self.dataset.dataset.project if self.dataset is not None else None
 
     def hidden(self) -> dict[str, str]:
@@ -110,6 +122,8 @@ class Origin:
         if self.dataset is not None:
             settings = {"preset": self.preset.slug} if self.preset else {}
             return {"dataset": str(self.dataset.pk), **settings}
+        if self.model:
+            return {"model": self.model}
         return {"preset": self.preset.slug} if self.preset else {}
 
 
@@ -122,6 +136,8 @@ def find_origin(user: User | AnonymousUser, values: Mapping[str, str]) -> Origin
     preset = _preset(values.get("preset", ""))
     if key := values.get("dataset"):
         return Origin(dataset=get_version_for_user(user, key), preset=preset)
+    if ref := values.get("model"):
+        return _on_model(user, ref[:LONGEST_REF].replace("\0", ""))
     return Origin(preset=preset)
 
 
@@ -188,6 +204,18 @@ def _on_dataset(
     domain = DatasetDomain.model_validate(fields).model_dump(mode="json")
     name = _name(f"Train on {version.dataset.name}", "")
     return {"name": name, "domains": [domain], **proposal.changes}
+
+
+def _on_model(user: User | AnonymousUser, ref: str) -> Origin:
+    """A run on another model: one of a run that the user sees goes to that run's project."""
+    runs = Run.objects.visible_to(user).select_related("project")
+    run_id = find_run_of_path(ref) if is_path(ref) else None
+    return Origin(model=ref, model_run=runs.filter(pk=run_id).first() if run_id else None)
+
+
+def _last_part(ref: str) -> str:
+    """What a model is called, without the folders or the organisation before it."""
+    return ref.rstrip("/").rpartition("/")[2] or ref
 
 
 def _name(name: str, ending: str) -> str:

@@ -33,6 +33,7 @@ NAVIGATION = (
     NavEntry("runs:index", "Runs", "runs", "g r"),
     NavEntry("runs:launch", "New run", "plus", "n"),
     NavEntry("datasets:index", "Datasets", "data", "g d"),
+    NavEntry("registry:index", "Models", "models", "g m"),
     NavEntry("glass:index", "Glass", "glass", "g g"),
     NavEntry("workers:index", "Workers", "workers", "g w"),
     NavEntry("people:index", "People", "people", "g p"),

@@ -14,6 +14,10 @@ ICONS: dict[str, str] = {
         '<path d="M2.8 3.8v8.4c0 1.1 2.3 2 5.2 2s5.2-.9 5.2-2V3.8"/>'
         '<path d="M2.8 8c0 1.1 2.3 2 5.2 2s5.2-.9 5.2-2"/>'
     ),
+    "models": (
+        '<path d="M8 1.8l5.6 3.1v6.2L8 14.2l-5.6-3.1V4.9z"/>'
+        '<path d="M2.4 4.9L8 8l5.6-3.1M8 8v6.2"/>'
+    ),
     "workers": (
         '<rect x="2.2" y="2.6" width="11.6" height="4.4" rx="1"/>'
         '<rect x="2.2" y="9" width="11.6" height="4.4" rx="1"/>'

@@ -45,6 +45,10 @@ STATES: dict[str, StateLook] = {
     "done": StateLook("done", "ok", "check", "Imported whole."),
     "rejected": StateLook("rejected", "bad", "cross", "Nothing was imported."),
     "ready": StateLook("ready", "ok", "check", "Ready to use."),
+    # exports
+    "making": StateLook("making", "busy", "play", "A worker makes it now."),
+    "cancelled": StateLook("cancelled", "calm", "stop", "Somebody did not want it any more."),
+    "expired": StateLook("expired", "calm", "hourglass", "It had its time and was removed."),
     # steps under glass
     "glass-waiting": StateLook("waiting", "calm", "hourglass", "Waits for a free slot."),
     "glass-running": StateLook("running", "busy", "play", "A worker takes the step now."),
