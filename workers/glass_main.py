@@ -34,7 +34,8 @@ from training_core.monitors.glass_progress import GlassReporter
 from training_core.rollouts.collect import PromptRequest
 from training_core.rollouts.seeds import stream_seed
 from training_core.tryout import try_base
-from workers.trainer_main import exit_with_supervisor, models_dir
+from workers.lifeline import exit_with_supervisor
+from workers.trainer_main import models_dir
 
 
 def main(argv: list[str] | None = None) -> int:

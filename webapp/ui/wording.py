@@ -55,6 +55,10 @@ STATES: dict[str, StateLook] = {
     "done": StateLook(_("done"), "ok", "check", _("Imported whole.")),
     "rejected": StateLook(_("rejected"), "bad", "cross", _("Nothing was imported.")),
     "ready": StateLook(_("ready"), "ok", "check", _("Ready to use.")),
+    # exports
+    "making": StateLook(_("making"), "busy", "play", _("A worker makes it now.")),
+    "cancelled": StateLook(_("cancelled"), "calm", "stop", _("Somebody did not want it any more.")),
+    "expired": StateLook(_("expired"), "calm", "hourglass", _("It had its time and was removed.")),
     # steps under glass
     "glass-waiting": StateLook(_("waiting"), "calm", "hourglass", _("Waits for a free slot.")),
     "glass-running": StateLook(_("running"), "busy", "play", _("A worker takes the step now.")),
