@@ -16,6 +16,18 @@ from django.utils.translation import gettext_noop as _
 from webapp.datasets.rows import NumberText, Row, RowError, read_lines, too_long
 from webapp.datasets.sentences import Sentence
 
+_OF_DECODER = frozenset(
+    {
+        _("Expecting value"),
+        _("Expecting property name enclosed in double quotes"),
+        _("Expecting ':' delimiter"),
+        _("Expecting ',' delimiter"),
+        _("Invalid control character at"),
+        _("Unterminated string starting at"),
+    }
+)
+"""What the decoder says most; the rest stays as it says it."""
+
 
 class _Refused(ValueError):
     """Something that JSON allows or Python tolerates, and we do not."""
@@ -67,7 +79,8 @@ def _explain(error: json.JSONDecodeError) -> str:
     if error.pos >= len(error.doc):
         return Sentence(_("The line breaks off before the object ends."))
     text = _("Not JSON at character %(position)s: %(why)s.")
-    return Sentence(text, position=error.pos + 1, why=error.msg)
+    why = Sentence(error.msg) if error.msg in _OF_DECODER else error.msg
+    return Sentence(text, position=error.pos + 1, why=why)
 
 
 def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
