@@ -14,6 +14,7 @@ import io
 import re
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -154,7 +155,8 @@ def as_po(catalogue: Catalog) -> bytes:
 
 
 def as_mo(catalogue: Catalog) -> bytes:
-    """The compiled form that Django reads."""
+    """The compiled form that Django reads, the same for the same texts."""
+    catalogue.project, catalogue.creation_date = "Temper", datetime(2000, 1, 1, tzinfo=UTC)
     text = io.BytesIO()
     write_mo(text, catalogue)
     return text.getvalue()
