@@ -13,6 +13,7 @@ import io
 import re
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,6 +24,8 @@ from babel.messages.extract import extract  # noqa: E402
 from babel.messages.mofile import write_mo  # noqa: E402
 from babel.messages.pofile import read_po, write_po  # noqa: E402
 from django.utils.translation.template import templatize  # noqa: E402
+
+from training_core.contract.metrics import METRICS  # noqa: E402
 
 LANGUAGE = "zh_Hans"
 HOME = "runs"
@@ -75,12 +78,25 @@ def _found() -> Iterator[Found]:
     """Every marked text."""
     for file in sorted((ROOT / "webapp").rglob("*.py")):
         yield from _in(file, file.read_text(), "python", PYTHON, place(_app_of(file)))
-    for file in sorted((ROOT / "templates").rglob("*.html")):
+    for file in sorted([*(ROOT / "templates").rglob("*.html"), *_templates_of_apps()]):
         text = templatize(file.read_text(), origin=str(file))
         flat = re.sub(r"(?m)^[ \t]+", "", text)
         yield from _in(file, flat, "python", PYTHON, place(_app_of(file)))
+    yield from _of_metrics()
     for file in sorted((ROOT / "static/js").rglob("*.js")):
         yield from _in(file, file.read_text(), "javascript", SCRIPTS, place("ui", "djangojs"))
+
+
+def _templates_of_apps() -> Iterator[Path]:
+    """Those that lie in an app's own folder."""
+    return (ROOT / "webapp").glob("*/templates/**/*.html")
+
+
+def _of_metrics() -> Iterator[Found]:
+    """Meanings and units of the metrics: the contract has them, pages translate them."""
+    for metric in METRICS:
+        for text in filter(None, (metric.meaning, metric.unit)):
+            yield place("metrics"), "training_core/contract/metrics.py", text, None
 
 
 def _in(
@@ -130,7 +146,8 @@ def as_po(catalogue: Catalog) -> bytes:
 
 
 def as_mo(catalogue: Catalog) -> bytes:
-    """The compiled form that Django reads."""
+    """The compiled form that Django reads, the same for the same texts."""
+    catalogue.project, catalogue.creation_date = "Temper", datetime(2000, 1, 1, tzinfo=UTC)
     text = io.BytesIO()
     write_mo(text, catalogue)
     return text.getvalue()

@@ -56,7 +56,9 @@ class GlassForm(forms.Form):
         choices=[(DOMAIN, _("From a domain")), (OWN, _("My own"))], widget=forms.RadioSelect
     )
     domain = forms.ChoiceField(required=False, label=_("Domain"))
-    index = whole(0, 10**9, _("Prompt number"), _("On the training side; each number is one prompt."))
+    index = whole(
+        0, 10**9, _("Prompt number"), _("On the training side; each number is one prompt.")
+    )
     system = forms.CharField(
         required=False,
         max_length=LONGEST_TURN,
@@ -79,9 +81,17 @@ class GlassForm(forms.Form):
         label=_("Right answer"),
         help_text=_("What the rewards compare with."),
     )
-    group_size = whole(2, MOST_COMPLETIONS, _("Completions"), format_lazy(_("The group, 2 to {most}."), most=MOST_COMPLETIONS))
+    group_size = whole(
+        2,
+        MOST_COMPLETIONS,
+        _("Completions"),
+        format_lazy(_("The group, 2 to {most}."), most=MOST_COMPLETIONS),
+    )
     max_new_tokens = whole(
-        1, MOST_NEW_TOKENS, _("Longest completion"), format_lazy(_("In tokens, up to {most}."), most=MOST_NEW_TOKENS)
+        1,
+        MOST_NEW_TOKENS,
+        _("Longest completion"),
+        format_lazy(_("In tokens, up to {most}."), most=MOST_NEW_TOKENS),
     )
     temperature = forms.FloatField(
         min_value=0.05,
@@ -147,7 +157,9 @@ class GlassForm(forms.Form):
             self.add_error("question", gettext("Write the prompt that the model shall complete."))
         if not found.get("answer"):
             if "answer" not in self.errors:
-                self.add_error("answer", gettext("Give the right answer, so that rewards can compare."))
+                self.add_error(
+                    "answer", gettext("Give the right answer, so that rewards can compare.")
+                )
             return
         for fault in answer_faults(self.subject.spec.reward, found["answer"]):
             self.add_error("answer", fault)

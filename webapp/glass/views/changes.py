@@ -16,8 +16,9 @@ from webapp.glass.models import GlassStep
 from webapp.glass.services import cancel_step, delete_step
 from webapp.ui.people import signed_in
 
-
-ENDED = {
+ALREADY = {
+    GlassStep.State.WAITING: gettext_lazy("It is waiting already."),
+    GlassStep.State.RUNNING: gettext_lazy("It is running already."),
     GlassStep.State.DONE: gettext_lazy("It is done already."),
     GlassStep.State.FAILED: gettext_lazy("It is failed already."),
     GlassStep.State.CANCELLED: gettext_lazy("It is cancelled already."),
@@ -30,7 +31,7 @@ def cancel(request: HttpRequest, glass_id: UUID) -> HttpResponse:
     user = signed_in(request)
     step = get_own_glass_step(user, glass_id)
     if not cancel_step(step, user):
-        messages.info(request, str(ENDED[GlassStep.State(step.state)]))
+        messages.info(request, str(ALREADY[GlassStep.State(step.state)]))
     return redirect("glass:detail", glass_id=glass_id)
 
 
