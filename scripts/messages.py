@@ -93,10 +93,10 @@ def _templates_of_apps() -> Iterator[Path]:
 
 
 def _of_metrics() -> Iterator[Found]:
-    """Meanings and units of the metrics: the contract has them, pages translate them."""
-    for metric in METRICS:
-        for text in filter(None, (metric.meaning, metric.unit)):
-            yield place("metrics"), "training_core/contract/metrics.py", text, None
+    """Meanings and units of the metrics: the contract has them, `webapp.metrics` translates."""
+    texts = {metric.meaning for metric in METRICS} | {metric.unit for metric in METRICS}
+    for text in texts - {"", "s", "bytes"}:
+        yield place("metrics"), "training_core/contract/metrics.py", text, None
 
 
 def _in(
