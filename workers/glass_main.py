@@ -62,7 +62,9 @@ def run_step(directory: GlassDir, run_dir: RunDir) -> GlassEnd:
         reporter = GlassReporter(directory)
         reporter.begin("load")
         if isinstance(spec, TryoutSpec):
-            policy, plan = open_policy(spec.run.model.ref, spec.resources, models_dir(), None)
+            policy, plan = open_policy(
+                spec.run.model.ref, spec.resources, models_dir(), None, fetched=reporter.fetched
+            )
             directory.write_result(try_base(policy, plan, spec, reporter))
             return GlassEnd(outcome="done", cause="done", message="The base model has tried.")
         bench = open_bench(spec, run_dir, reporter)
@@ -83,7 +85,9 @@ def open_bench(spec: GlassSpec, run_dir: RunDir, reporter: GlassReporter) -> Ben
     checkpoint = run_dir.root / spec.checkpoint if spec.checkpoint else None
     if checkpoint is not None:
         _check(checkpoint)
-    policy, plan = open_policy(spec.model.ref, spec.resources, models_dir(), checkpoint)
+    policy, plan = open_policy(
+        spec.model.ref, spec.resources, models_dir(), checkpoint, fetched=reporter.fetched
+    )
     bench = Bench.prepare(policy, plan, build_accelerator(plan), spec, reporter)
     if spec.keeps_moments and checkpoint and (checkpoint / OPTIMISER).is_file():
         load_optimiser(checkpoint, policy, bench.optimiser)

@@ -38,7 +38,7 @@ MORE_DISK = "Free disk space there, or point HF_HUB_CACHE to a larger disk."
 WATCH_EVERY_S = 0.5
 
 FetchProgress = Callable[[int, int], None]
-"""Told (bytes here, bytes of the whole), from a thread."""
+"""Told (bytes here, bytes of the whole), from a thread too."""
 CheckConfig = Callable[[Path], None]
 """Refuses a folder with a config that cannot be trained, before its weights are fetched."""
 
@@ -152,10 +152,14 @@ def _watching(folder: Path, total: int, told: FetchProgress) -> Iterator[None]:
     """Tell how much is here while it is fetched; the client's own bars are for terminals."""
     ended = threading.Event()
 
+    def tell() -> None:
+        told(min(_bytes_in(folder), total), total)
+
     def watch() -> None:
         while not ended.wait(WATCH_EVERY_S):
-            told(min(_bytes_in(folder), total), total)
+            tell()
 
+    tell()  # a page shows the size at once
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:
