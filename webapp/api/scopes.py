@@ -21,9 +21,11 @@ class Scope(StrEnum):
 
 
 SCOPE_WORDS: dict[Scope, str] = {
-    Scope.READ: "Look at runs, curves, logs, rollouts, checkpoints, datasets and workers.",
-    Scope.LAUNCH: "Launch runs and restart them from checkpoints.",
-    Scope.CONTROL: "Stop, pause, resume, evaluate, save, archive and delete your runs.",
+    Scope.READ: (
+        "Look at runs, curves, logs, rollouts, checkpoints, datasets and workers; download exports."
+    ),
+    Scope.LAUNCH: "Launch runs, restart them from checkpoints, export checkpoints.",
+    Scope.CONTROL: "Stop, pause, resume, evaluate, save, archive and delete your runs and exports.",
     Scope.DATA: "Upload files and import them as dataset versions.",
     Scope.ADMIN: "Use your rights as an admin, such as steering other people's runs.",
 }

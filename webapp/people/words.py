@@ -9,10 +9,12 @@ ROLE_WORDS: dict[str, str] = {
     Role.VIEWER: "Reads everything in the project and changes nothing.",
     Role.REVIEWER: "Reads everything in the project and comments on runs.",
     Role.CURATOR: "Looks after all datasets of the project, and comments on runs.",
-    Role.RESEARCHER: "Launches runs and steers their own; adds datasets; comments on runs.",
+    Role.RESEARCHER: (
+        "Launches runs and steers their own; adds datasets, exports models; comments on runs."
+    ),
     Role.ADMIN: (
         "Everything in the project: members, invitations, the audit log, everybody's runs, "
-        "datasets and comments."
+        "datasets, exports and comments."
     ),
 }
 
