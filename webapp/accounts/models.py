@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils import timezone
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
 
 MAIN = "main"
 """Slug of the project that every installation has."""
@@ -35,11 +35,11 @@ class LoginLink(models.Model):
 class Role(models.TextChoices):
     """What somebody is in a project. No plain order: see `webapp.accounts.roles`."""
 
-    VIEWER = "viewer", _("Viewer")
-    REVIEWER = "reviewer", _("Reviewer")
-    CURATOR = "curator", _("Curator")
-    RESEARCHER = "researcher", _("Researcher")
-    ADMIN = "admin", _("Admin")
+    VIEWER = "viewer", pgettext_lazy("role", "Viewer")
+    REVIEWER = "reviewer", pgettext_lazy("role", "Reviewer")
+    CURATOR = "curator", pgettext_lazy("role", "Curator")
+    RESEARCHER = "researcher", pgettext_lazy("role", "Researcher")
+    ADMIN = "admin", pgettext_lazy("role", "Admin")
 
     @property
     def word(self) -> str:
@@ -128,13 +128,13 @@ class Invitation(models.Model):
     def problem(self) -> str:
         """Why it works no more, for whoever holds it; empty while it works."""
         if self.revoked_at is not None:
-            return gettext("This invitation was revoked.")
+            return _("This invitation was revoked.")
         if self.used >= self.uses:
-            return gettext("This invitation has been used up.")
+            return _("This invitation has been used up.")
         if self.expires_at <= timezone.now():
-            return gettext("This invitation has expired.")
+            return _("This invitation has expired.")
         if self.project.archived_at is not None:
-            return gettext("The project %(project)s is archived; nobody joins it any more.") % {
+            return _("The project %(project)s is archived; nobody joins it any more.") % {
                 "project": self.project
             }
         return ""
