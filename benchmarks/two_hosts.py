@@ -43,7 +43,7 @@ START_LIMIT_S = 180
 STOP_LIMIT_S = 90
 CUT_AT_STEP = 20
 VALKEY_PORT = 6399
-SHARED = ("runs", "uploads", "glass", "models")
+SHARED = ("runs", "uploads", "glass", "exports", "models")
 
 
 @dataclass

@@ -9,10 +9,12 @@ opposite; `tests/webapp/ui/test_messages.py` names what is missing.
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,6 +25,10 @@ from babel.messages.extract import extract  # noqa: E402
 from babel.messages.mofile import write_mo  # noqa: E402
 from babel.messages.pofile import read_po, write_po  # noqa: E402
 from django.utils.translation.template import templatize  # noqa: E402
+
+from training_core.contract.field_errors import message_of, models_of, sentences  # noqa: E402
+from training_core.contract.spec import RunSpec  # noqa: E402
+from webapp.ui.schema_form.build import label_of, summary_of  # noqa: E402
 
 LANGUAGE = "zh_Hans"
 HOME = "runs"
@@ -81,6 +87,25 @@ def _found() -> Iterator[Found]:
         yield from _in(file, flat, "python", PYTHON, place(_app_of(file)))
     for file in sorted((ROOT / "static/js").rglob("*.js")):
         yield from _in(file, file.read_text(), "javascript", SCRIPTS, place("ui", "djangojs"))
+    for text in _of_the_contract():
+        yield place(HOME), "training_core/contract", text, None
+
+
+def _of_the_contract() -> Iterator[str]:
+    """What pages say of a spec: names and help of its fields, and what can be wrong with one."""
+    yield from sentences()
+    for model in models_of(RunSpec, set()):
+        yield summary_of(model)
+        for name, field in model.model_fields.items():
+            yield from filter(None, (label_of(name), field.description))
+    for file in sorted((ROOT / "training_core/contract").glob("*.py")):
+        for call in ast.walk(ast.parse(file.read_text())):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "ValueError":
+                yield from (
+                    message_of(word.value)
+                    for word in call.args
+                    if isinstance(word, ast.Constant) and isinstance(word.value, str)
+                )
 
 
 def _in(
@@ -130,7 +155,8 @@ def as_po(catalogue: Catalog) -> bytes:
 
 
 def as_mo(catalogue: Catalog) -> bytes:
-    """The compiled form that Django reads."""
+    """The compiled form that Django reads, the same for the same texts."""
+    catalogue.project, catalogue.creation_date = "Temper", datetime(2000, 1, 1, tzinfo=UTC)
     text = io.BytesIO()
     write_mo(text, catalogue)
     return text.getvalue()

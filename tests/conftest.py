@@ -37,7 +37,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             config.workeroutput["gpu_tests_left_out"] = len(on_gpu)
 
 
-pytest_plugins = ("tests.browser.session",)  # one Playwright in one thread: one set of fixtures
+# One Playwright in one thread: one set of fixtures.
+pytest_plugins = ("tests.browser.session", "tests.browser.house")
 
 GPU_TESTS_LEFT_OUT = pytest.StashKey[int]()
 

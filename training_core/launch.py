@@ -30,14 +30,18 @@ from training_core.models.device import (
     apply_plan,
     plan_compute,
 )
+from training_core.models.hub import FetchProgress
 from training_core.models.loading import load_directory, load_model, make_policy
 from training_core.models.policy import Policy
 from training_core.monitors.jsonl import EventLog
+from training_core.monitors.phase import PhaseReporter
 from training_core.monitors.steering import Steering
 from training_core.program import PlannedStage
 from training_core.rollouts.seeds import stream_seed
 from training_core.session import Session
 from training_core.state import RunState
+
+BYTES_OF_UNIT = 1_000_000
 
 
 def open_session(
@@ -58,7 +62,11 @@ def open_session(
     found = store.find_newest(lambda path, reason: damaged.append((path, reason)))
     _report_damage(log, damaged, found)
     policy, plan = open_policy(
-        spec.model.ref, spec.resources, models_dir, found.path if found else None
+        spec.model.ref,
+        spec.resources,
+        models_dir,
+        found.path if found else None,
+        fetched=_fetch_reporter(log),
     )
     state = found.state if found else _fresh_state(spec)
     accelerator = build_accelerator(plan)
@@ -84,13 +92,23 @@ def open_session(
 
 
 def open_policy(
-    ref: str, resources: ResourceSpec, models_dir: Path, checkpoint: Path | None
+    ref: str,
+    resources: ResourceSpec,
+    models_dir: Path,
+    checkpoint: Path | None,
+    *,
+    fetched: FetchProgress = lambda _done, _total: None,
 ) -> tuple[Policy, ComputePlan]:
     """The policy on its device, with the weights of the checkpoint if there is one.
 
-    Called by a session, and for a step under glass. Raises BadModel or NoDevice.
+    Called by a session, and for a step under glass. `fetched` hears of the bytes of a model that
+    comes from the hub. Raises BadModel or NoDevice.
     """
-    loaded = load_directory(checkpoint) if checkpoint else load_model(ref, models_dir=models_dir)
+    loaded = (
+        load_directory(checkpoint)
+        if checkpoint
+        else load_model(ref, models_dir=models_dir, fetched=fetched)
+    )
     parameters = sum(weight.numel() for weight in loaded.model.parameters())
     plan = plan_compute(resources, parameters)
     apply_plan(plan)
@@ -159,6 +177,20 @@ def _report_damage(
             code="checkpoint_damaged",
             message=f"{path.name} is not whole ({reason}); {instead}.",
         )
+
+
+def _fetch_reporter(log: EventLog) -> FetchProgress:
+    """Bytes that come from the hub, as progress of the load phase in megabytes."""
+    reporter: PhaseReporter | None = None
+
+    def tell(done: int, total: int) -> None:
+        nonlocal reporter
+        size = -(-total // BYTES_OF_UNIT)
+        if reporter is None:
+            reporter = PhaseReporter(log, "load", step=0, stage="", total=size, unit="MB")
+        reporter.update(done // BYTES_OF_UNIT, total=size)
+
+    return tell
 
 
 def _no_progress(done: int, total: int, *, may_abandon: bool) -> None:

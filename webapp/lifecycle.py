@@ -3,8 +3,8 @@
 `workers.*` imports nothing else of `webapp` but `webapp.broker` and the launcher; the rooms behind
 the door are `webapp.control.*`, and nobody but this module opens them from outside. A run's way
 through here: `claim_run`, `prepare_directory`, then `heartbeat`, `read_orders`, `record_events`
-again and again, then `finish_attempt`. Beside it: `reap`, the workers' `worker_seen`, imports, and
-steps under glass (`claim_glass`, `tend_glass`, `finish_glass`).
+again and again, then `finish_attempt`. Beside it: `reap`, the workers' `worker_seen`, imports,
+exports, and steps under glass (`claim_glass`, `tend_glass`, `finish_glass`).
 
 What would surprise: any call may raise one of `DATABASE_DOWN` while PostgreSQL is away. The caller
 keeps its trainer alive, calls `forget_connection` and tries again.
@@ -44,6 +44,7 @@ from webapp.glass.claims import (
     tend_glass,
 )
 from webapp.metrics import live
+from webapp.registry.services import ExportClaim, claim_export, finish_export, report_export
 from webapp.runs.status import RunState
 from webapp.webhooks.services import deliver as deliver_webhook
 from webapp.webhooks.services import deliver_due as deliver_due_webhooks
@@ -55,6 +56,7 @@ __all__ = [
     "BadLine",
     "Batch",
     "Claim",
+    "ExportClaim",
     "GlassClaim",
     "LeaseLost",
     "Orders",
@@ -66,6 +68,7 @@ __all__ = [
     "canary_sang",
     "cancel_claimed_glass",
     "catch_up",
+    "claim_export",
     "claim_glass",
     "claim_run",
     "commands_sent",
@@ -74,6 +77,7 @@ __all__ = [
     "deliver_webhook",
     "disown_predecessor",
     "finish_attempt",
+    "finish_export",
     "finish_glass",
     "forget_connection",
     "heartbeat",
@@ -84,6 +88,7 @@ __all__ = [
     "record_events",
     "reingest",
     "release_glass",
+    "report_export",
     "run_import",
     "tend_glass",
     "worker_gone",

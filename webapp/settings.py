@@ -30,6 +30,7 @@ RUNS_DIR = DATA_DIR / "runs"
 UPLOADS_DIR = DATA_DIR / "uploads"
 GLASS_DIR = DATA_DIR / "glass"
 MODELS_DIR = DATA_DIR / "models"
+EXPORTS_DIR = DATA_DIR / "exports"
 
 
 def env_bool(name: str, default: bool) -> bool:
@@ -109,11 +110,14 @@ INSTALLED_APPS = [
     "webapp.metrics",
     "webapp.rollouts",
     "webapp.evaluation",
+    "webapp.registry",
     "webapp.glass",
     "webapp.webhooks",
     "webapp.workers_page",
     "webapp.comments",
     "webapp.people",
+    "webapp.search",
+    "webapp.home",
     "webapp.ui",
 ]
 
@@ -128,7 +132,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "webapp.ui.signed_out.SignedInOrToldSo",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -165,7 +169,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-LOGIN_REDIRECT_URL = "runs:index"
+LOGIN_REDIRECT_URL = "home"
 LOGIN_URL = "account_login"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]

@@ -37,6 +37,7 @@ app.conf.update(
         "workers.tasks.glass_step",
         "workers.tasks.reap_runs",
         "workers.tasks.import_dataset",
+        "workers.tasks.export_checkpoint",
         "workers.tasks.worker_heartbeat",
         "workers.tasks.deliver_webhooks",
     ),

@@ -189,5 +189,6 @@ def _too_long(limit_s: float) -> GlassEnd:
         outcome="failed",
         cause="time_limit",
         message=f"It took longer than {limit_s:.0f} s and was ended.",
-        advice="Ask for fewer or shorter completions, or choose a smaller model.",
+        advice="Ask for fewer or shorter completions, or choose a smaller model. A model that was "
+        "still being fetched from the hub is fetched on from there when you ask again.",
     )

@@ -34,7 +34,8 @@ from training_core.monitors.glass_progress import GlassReporter
 from training_core.rollouts.collect import PromptRequest
 from training_core.rollouts.seeds import stream_seed
 from training_core.tryout import try_base
-from workers.trainer_main import exit_with_supervisor, models_dir
+from workers.lifeline import exit_with_supervisor
+from workers.trainer_main import models_dir
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -61,7 +62,9 @@ def run_step(directory: GlassDir, run_dir: RunDir) -> GlassEnd:
         reporter = GlassReporter(directory)
         reporter.begin("load")
         if isinstance(spec, TryoutSpec):
-            policy, plan = open_policy(spec.run.model.ref, spec.resources, models_dir(), None)
+            policy, plan = open_policy(
+                spec.run.model.ref, spec.resources, models_dir(), None, fetched=reporter.fetched
+            )
             directory.write_result(try_base(policy, plan, spec, reporter))
             return GlassEnd(outcome="done", cause="done", message="The base model has tried.")
         bench = open_bench(spec, run_dir, reporter)
@@ -82,7 +85,9 @@ def open_bench(spec: GlassSpec, run_dir: RunDir, reporter: GlassReporter) -> Ben
     checkpoint = run_dir.root / spec.checkpoint if spec.checkpoint else None
     if checkpoint is not None:
         _check(checkpoint)
-    policy, plan = open_policy(spec.model.ref, spec.resources, models_dir(), checkpoint)
+    policy, plan = open_policy(
+        spec.model.ref, spec.resources, models_dir(), checkpoint, fetched=reporter.fetched
+    )
     bench = Bench.prepare(policy, plan, build_accelerator(plan), spec, reporter)
     if spec.keeps_moments and checkpoint and (checkpoint / OPTIMISER).is_file():
         load_optimiser(checkpoint, policy, bench.optimiser)

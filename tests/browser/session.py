@@ -133,7 +133,8 @@ class Watched:
         page = self.page(**options)
         page.goto(create_login_link(user))
         page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url("**/runs/")
+        page.wait_for_url(f"{self.url}/")
+        page.goto("/runs/")
         return page
 
     def finish(self) -> None:

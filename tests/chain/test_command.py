@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.architecture.sources import ROOT
 from tests.browser.session import free_port, start_server, wait_until_up
@@ -20,10 +23,12 @@ from tests.engines import Engines
 from tests.workers.conftest import StartCelery, wait_for
 from training_core.contract.presets import TINY_COPY
 from training_core.contract.yaml_text import spec_to_yaml
+from training_core.models.loading import load_directory
 from webapp.accounts.models import User
 from webapp.api.scopes import Scope
 from webapp.api.services import create_token
 from webapp.datasets.models import DatasetVersion
+from webapp.registry.models import ModelExport
 from webapp.runs.models import Run
 
 NEEDED = (
@@ -161,6 +166,40 @@ def test_launch_and_watch_to_the_end(
     temper("delete", str(run.number), "--name", "wrong", code=3)
     temper("delete", str(run.number), "--name", "from the command")
     assert "No runs" in temper("runs").stdout
+
+
+def test_an_exported_folder_computes_what_the_checkpoint_does(
+    temper: Temper, start_worker: StartCelery, start_celery: StartCelery, tmp_path: Path
+) -> None:
+    """Trained, exported, fetched; then read by transformers alone, as its user will."""
+    start_worker("one", app="workers.celery_app")
+    options = ("--queues=cpu", "--pool=prefork", "--concurrency=1", "--hostname=cpu@test")
+    start_celery("worker", *options, app="workers.celery_app")
+    temper("launch", str(quick_spec(tmp_path)), "--watch")
+    run = Run.objects.get()
+    number = str(run.number)
+    assert "no checkpoint 5" in temper("export", number, "--checkpoint", "5", code=3).stderr
+    asked = temper("export", number, "--no-wait").stdout
+    export = ModelExport.objects.get()
+    assert f"step 6 of run #{number} in float32 is queued: {export.pk}" in asked
+    said = temper("export", f"#{number}", "-o", "mine").stdout
+    assert "every hash agrees" in said
+    assert ModelExport.objects.get().pk == export.pk
+    assert not (tmp_path / "mine.partial").exists()
+    exported = AutoModelForCausalLM.from_pretrained(tmp_path / "mine")
+    checkpoint = run.checkpoints.get(step=6)
+    trained = load_directory(checkpoint.directory).model.eval()
+    ids = torch.arange(6, 46)[None]
+    with torch.no_grad():
+        assert torch.equal(exported(ids).logits, trained(ids).logits)
+    assert AutoTokenizer.from_pretrained(tmp_path / "mine").chat_template
+    assert "is there already" in temper("export", number, "-o", "mine", code=2).stderr
+    temper("export", number, "--dtype", "bfloat16")
+    half = AutoModelForCausalLM.from_pretrained(tmp_path / f"temper-run-{number}-step-6-bfloat16")
+    assert half.dtype == torch.bfloat16
+    ModelExport.objects.filter(dtype="float32").delete()
+    shutil.rmtree(checkpoint.directory)
+    assert "no longer on disk" in temper("export", number, code=3).stderr
 
 
 def test_errors_name_the_line_and_the_field(temper: Temper, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tests.architecture.sources import ROOT
 from tests.engines import Engines
 from tests.launcher.installation_digest import read_charts, read_files, read_rows
 from tests.webapp.glass import steps
+from tests.webapp.registry.exports import make_ready
 from tests.webapp.stories import Story, launch
 from webapp.accounts.models import User
 from webapp.comments.services import add_comment, edit_comment
@@ -51,7 +52,7 @@ def installation(
     engines: Engines, settings: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """Folders of this test, and the tests' database for pg_dump."""
-    for name in ("runs", "uploads", "glass", "models"):
+    for name in ("runs", "uploads", "glass", "exports", "models"):
         setattr(settings, f"{name.upper()}_DIR", tmp_path / "state" / name)
         (tmp_path / "state" / name).mkdir(parents=True)
     monkeypatch.setenv("DATABASE_URL", engines.child_environment()["DATABASE_URL"])
@@ -102,6 +103,7 @@ def company(finished: Run, ada: User) -> None:
         wanted = {"url": url, "project": None, "kinds": ["run.failed"]}
         note_test(make_endpoint(ada, wanted))
     disable(Endpoint.objects.get(url__contains="off"), "It answered 410.", ada)
+    make_ready(finished.checkpoints.get(), ada)
     steps.finish(steps.ask(ada))
     steps.claim(steps.ask(ada, seed="1"))
 
@@ -144,7 +146,7 @@ def test_rows_charts_and_files_come_back(
     (installation / "models" / "prepared").mkdir()
     (installation / "models" / "prepared" / "weights").write_text("made again")
     before = {"charts": read_charts("ada"), "rows": read_rows()}  # signing in makes rows too
-    kept = ("runs", "uploads", "glass")
+    kept = ("runs", "uploads", "glass", "exports")
     files = read_files(*(installation / name for name in kept))
     said: list[str] = []
     made = backup.take_backup(tmp_path / "kept", said.append)
@@ -160,13 +162,14 @@ def test_rows_charts_and_files_come_back(
     assert len(before["rows"]["datasets.DatasetRecord"]) == 8
     for table in ("webhooks.Endpoint", "webhooks.Delivery", "glass.GlassStep"):
         assert len(before["rows"][table]) == 2, table
-    for table in ("comments.Comment", "comments.CommentEdit"):
+    for table in ("comments.Comment", "comments.CommentEdit", "registry.ModelExport"):
         assert len(before["rows"][table]) == 1, table
     noted = " ".join(before["rows"]["audit.AuditEntry"])
     for action in ("dataset.import", "webhook.make", "webhook.disable", "glass.ask"):
         assert f"'{action}'" in noted
     assert read_files(*(base / name for name in kept)) == files
     assert any(name.endswith("/result.json") for name in files)
+    assert any(name.endswith("/model/model.safetensors") for name in files)
     refused = manage(base, "-c", CHANGE_THE_LOG)
     assert "append-only: UPDATE is refused" in refused.stderr, "the guard of the log comes back too"
     assert not (base / "models").exists() or not read_files(base / "models")

@@ -25,7 +25,7 @@ from webapp.launcher.valkey import EmbeddedValkey
 @pytest.fixture
 def shared(db: None, settings: SimpleNamespace, tmp_path: Path) -> Path:
     """The web host has been here."""
-    for name in ("runs", "uploads", "glass", "models"):
+    for name in ("runs", "uploads", "glass", "exports", "models"):
         setattr(settings, f"{name.upper()}_DIR", tmp_path / name)
     leave_markers()
     return tmp_path
@@ -165,7 +165,7 @@ def test_a_second_host_joins_by_one_command(
     assert alone.text.count("is not the folder of the web host") == 4, alone.text
     assert "Traceback" not in alone.text
 
-    for name in ("runs", "uploads", "glass", "models"):
+    for name in ("runs", "uploads", "glass", "exports", "models"):
         if (second / name).is_dir():
             (second / name).rmdir()
         (second / name).symlink_to(web / name)

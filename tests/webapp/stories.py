@@ -220,7 +220,9 @@ def interval(value: float, half: float) -> Interval:
 def make_group(step: int, index: int, kind: str, size: int, stage: str) -> RolloutGroupRecord:
     """One group: an addition, answered right more often as training goes on."""
     chance = random.Random(step * 1000 + index)
-    left, right = chance.randrange(10), chance.randrange(10)
+    held_out = kind == "evaluate"
+    terms = random.Random(index) if held_out else chance  # held-out prompts are the same for ever
+    left, right = terms.randrange(10), terms.randrange(10)
     rollouts = [_rollout(i, left + right, step, chance, kind) for i in range(size)]
     rewards = [rollout.reward or 0.0 for rollout in rollouts]
     mean = sum(rewards) / size
@@ -238,7 +240,7 @@ def make_group(step: int, index: int, kind: str, size: int, stage: str) -> Rollo
             "stage": stage,
             "kind": kind,
             "domain": "math/add-digits",
-            "prompt_id": f"p{step}-{index}",
+            "prompt_id": f"p{index}" if held_out else f"p{step}-{index}",
             "messages": [{"role": "user", "content": f"What is {left} + {right}?"}],
             "prompt_tokens": 15,
             "answer": str(left + right),

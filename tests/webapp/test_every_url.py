@@ -14,6 +14,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests.webapp.glass.steps import ask as ask_for_step
 from tests.webapp.glass.steps import finish
+from tests.webapp.registry.exports import make_ready
 from tests.webapp.stories import Story, launch
 from tests.webapp.url_rules import PEOPLE, RULES
 from webapp.accounts.invitations import make_invitation
@@ -28,7 +29,8 @@ from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
 from webapp.glass import dispatch as glass_dispatch
 from webapp.glass.models import GlassStep
 from webapp.metrics.views import report
-from webapp.runs.models import Run
+from webapp.registry.models import ModelExport
+from webapp.runs.models import Checkpoint, Run
 from webapp.webhooks.models import Endpoint
 
 
@@ -64,6 +66,7 @@ class House(NamedTuple):
     job: DatasetImport
     invitation: Invitation
     comment: Comment
+    export: ModelExport
     glass: GlassStep
     token: ApiToken
     webhook: Endpoint
@@ -74,7 +77,8 @@ def house(bob: User, monkeypatch: pytest.MonkeyPatch) -> House:
     """A run with a history, a dataset, an upload that is none yet, and what hangs on them."""
     monkeypatch.setattr(glass_dispatch, "send_task", lambda *_: True)
     story = Story(launch(bob)).start()
-    story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61)
+    story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61).checkpoint(61)
+    export = make_ready(Checkpoint.objects.get(run=story.run), bob)
     job = datasets.store_upload(bob, "a.csv", [b"prompt,answer\nq,1\n"])
     dataset = Dataset.objects.create(name="sums", owner=bob)
     dataset.versions.create(number=1, state=DatasetVersion.State.READY)
@@ -85,7 +89,7 @@ def house(bob: User, monkeypatch: pytest.MonkeyPatch) -> House:
     glass = finish(ask_for_step(bob))
     token, _ = create_token(bob, "nightly", [Scope.READ])
     webhook = Endpoint.objects.create(user=bob, project=main, url="https://example.org/", kinds=[])
-    return House(story.run, dataset, job, invitation, comment, glass, token, webhook)
+    return House(story.run, dataset, job, invitation, comment, export, glass, token, webhook)
 
 
 @pytest.fixture
@@ -164,6 +168,7 @@ def fill(address: Address, house: House) -> str:
         "datasets": house.dataset.pk,
         "people": house.run.owner_id,
         "people:revoke": house.invitation.pk,
+        "registry": house.export.checkpoint_id,
         "tokens": house.token.pk,
         "webhooks": house.webhook.pk,
     }
@@ -172,6 +177,7 @@ def fill(address: Address, house: House) -> str:
         "<int:pk>": pks.get(address.name, pks.get(address.name.partition(":")[0])),
         "<uuid:run_id>": house.run.pk,
         "<uuid:import_id>": house.job.pk,
+        "<uuid:export_id>": house.export.pk,
         "<uuid:version_id>": house.dataset.versions.get().pk,
         "<uuid:glass_id>": house.glass.pk,
         "<int:place>": 0,

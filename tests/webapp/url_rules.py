@@ -1,7 +1,8 @@
 """What each address answers to whom: the table that `test_every_url.py` walks.
 
-A new view gets its line in `RULES`, under `namespace:name`. The run, dataset and import asked for
-belong to the main project and to somebody else; each person but the outsider has one role in it.
+A new view gets its line in `RULES`, under `namespace:name`. The run, dataset, import and export
+asked for belong to the main project and to somebody else; each person but the outsider has one role
+in it.
 """
 
 from __future__ import annotations
@@ -103,9 +104,10 @@ MANAGED = Rule(only("admin"), only("admin", status=UNREADABLE))
 """A page of the project's admins."""
 
 RULES: dict[str, Rule] = {
-    "home": Rule(everybody(302), everybody(302)),
+    "home": Rule(ALWAYS),
     "favicon": Rule(SENT_ON, READ.post),
     "runs:index": Rule(ALWAYS),
+    "runs:first_steps": Rule(ALWAYS),
     "runs:launch": Rule(LAUNCH_GET, LAUNCH_POST, body={"mode": "yaml", "yaml": "]"}),
     "runs:launch_preset": Rule(
         everybody(NO_METHOD),
@@ -116,6 +118,7 @@ RULES: dict[str, Rule] = {
     "runs:copy_as": Rule(everybody(NO_METHOD), LAUNCH_GET, body={"mode": "yaml", "yaml": "]"}),
     "runs:detail": A_RUN,
     "runs:phase": A_RUN,
+    "runs:changed": A_RUN,
     "runs:evaluations": A_RUN,
     "runs:row": A_RUN,
     "runs:rollouts": A_RUN,
@@ -149,6 +152,19 @@ RULES: dict[str, Rule] = {
     "datasets:import": Rule(IMPORT, only(*CURATORS, status=UNREADABLE, others=HIDDEN)),
     "datasets:import_progress": Rule(IMPORT),
     "datasets:import_errors": Rule(IMPORT),
+    "registry:index": Rule(ALWAYS),
+    "registry:bases": Rule(ALWAYS),
+    "registry:exports": Rule(ALWAYS),
+    "registry:new_export": Rule(
+        only(*LAUNCHERS), only(*LAUNCHERS, status=DONE), body={"dtype": "bfloat16"}
+    ),
+    "registry:export": A_RUN,
+    "registry:export_progress": A_RUN,
+    "registry:cancel": Rule(everybody(NO_METHOD), only("admin", status=DONE)),
+    "registry:keep": Rule(everybody(NO_METHOD), only("admin", status=DONE), body={"keep": "1"}),
+    "registry:use": Rule(everybody(NO_METHOD), only(*LAUNCHERS, status=DONE)),
+    "registry:delete": Rule(only("admin"), only("admin", status=DONE)),
+    "registry:download": A_RUN,
     "glass:index": Rule(
         ALWAYS, only(*LAUNCHERS, status=UNREADABLE, outsider=REFUSED), body={"model": "base:tiny"}
     ),
@@ -165,6 +181,7 @@ RULES: dict[str, Rule] = {
         body={"language": "zh-hans"},
     ),
     "ui:texts": READ,
+    "search:search": Rule(ALWAYS),
     "ui:model_progress": Rule(ALWAYS, ALWAYS),
     "ui:styleguide": Rule(ALWAYS, ALWAYS),
     **dict.fromkeys((f"api:{name}" for name in READS), API_READ),

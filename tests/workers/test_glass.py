@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.training_core.models.families import save_family
+from tests.training_core.models.hub_server import Hub, Repository
 from tests.webapp.glass.steps import WORKER, ask, step_of
 from tests.webapp.glass.tryouts import ask_tryout, version_of
 from tests.workers.conftest import StartCelery, wait_for
@@ -88,6 +90,24 @@ def test_the_real_process_has_the_base_model_try(
     assert result.rows[0].prompt.startswith("<|bos|><|user|>say ")
     assert result.architecture == "LlamaForCausalLM"
     assert row.summary == {"pass_at_1": 0.0, "rows": 8}, "fresh weights know nothing"
+
+
+def test_a_model_of_the_hub_is_fetched_by_the_process(
+    step: GlassStep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = Repository.of(save_family("qwen3", tmp_path / "model"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    for name in ("HF_TOKEN", "HF_HUB_CACHE", "HF_HUB_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    document = step.spec
+    document["model"]["ref"] = "org/qwen3"
+    GlassStep.objects.update(spec=document)
+    with Hub({"org/qwen3": repository}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        keeper(step, GLASS_COMMAND).run()
+    row = step_of(step.pk)
+    assert (row.state, row.cause) == ("done", "done"), row.message
+    assert "org/qwen3/model.safetensors" in hub.fetched
 
 
 def test_a_process_that_fails_says_why(step: GlassStep) -> None:

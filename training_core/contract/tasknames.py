@@ -12,6 +12,7 @@ QUEUE_CPU = "cpu"
 TRAIN_RUN = "train_run"
 REAP_RUNS = "reap_runs"
 IMPORT_DATASET = "import_dataset"
+EXPORT_CHECKPOINT = "export_checkpoint"
 WORKER_HEARTBEAT = "worker_heartbeat"
 GLASS_STEP = "glass_step"
 DELIVER_WEBHOOKS = "deliver_webhooks"
@@ -21,6 +22,7 @@ QUEUE_OF_TASK = {
     GLASS_STEP: QUEUE_TRAIN,
     REAP_RUNS: QUEUE_CPU,
     IMPORT_DATASET: QUEUE_CPU,
+    EXPORT_CHECKPOINT: QUEUE_CPU,
     WORKER_HEARTBEAT: QUEUE_CPU,
     DELIVER_WEBHOOKS: QUEUE_CPU,
 }

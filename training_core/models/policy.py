@@ -44,6 +44,17 @@ class ModelFacts:
     """Whether logits are hidden states times the output matrix and nothing more."""
     shared_prompts: bool
     """Whether completions may share a row with their prompt under a block mask."""
+    window_tokens: int | None
+    """Tokens that the most short-sighted layer looks at, its own included; None for all."""
+
+    def shares_rows_of(self, longest_tokens: int) -> bool:
+        """Whether sequences of up to so many tokens may share rows.
+
+        A row's mask of who sees whom replaces the model's own, windows included: exact only while
+        no sequence is longer than a window.
+        """
+        in_sight = self.window_tokens is None or longest_tokens <= self.window_tokens
+        return self.shared_prompts and in_sight
 
 
 class Policy:

@@ -16,6 +16,7 @@ from training_core.contract.domains import Message
 from training_core.contract.glass import GlassDir, GlassPhase, GlassProgress
 
 SHORTEST_INTERVAL_S = 0.25
+BYTES_OF_UNIT = 1_000_000
 
 Decode = Callable[[Sequence[int]], str]
 """Token ids as text, special tokens left in."""
@@ -50,6 +51,10 @@ class GlassReporter:
             self._done = done
             self._total = self._total if total is None else total
             self._tell_in_time()
+
+    def fetched(self, done: int, total: int) -> None:
+        """So many bytes of a model are here; the load phase counts megabytes meanwhile."""
+        self.update(done // BYTES_OF_UNIT, -(-total // BYTES_OF_UNIT))
 
     def show_prompt(self, messages: Sequence[Message], completions: int, decode: Decode) -> None:
         """The prompt is known, and how many completions will grow."""

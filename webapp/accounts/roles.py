@@ -30,6 +30,8 @@ class Right(StrEnum):
     """Add versions to everybody's datasets and finish everybody's imports."""
     LAUNCH = "launch"
     """Launch runs."""
+    EXPORT = "export"
+    """Make checkpoints into model folders; keep, cancel and delete one's own."""
     STEER_OWN = "steer_own"
     """Stop, pause, resume, archive and delete one's own runs."""
     STEER_ANY = "steer_any"
@@ -47,6 +49,7 @@ ROLES_WITH: dict[Right, frozenset[Role]] = {
     Right.ADD_DATASETS: frozenset({Role.CURATOR}) | _RESEARCHERS,
     Right.CHANGE_DATASETS: frozenset({Role.CURATOR, Role.ADMIN}),
     Right.LAUNCH: _RESEARCHERS,
+    Right.EXPORT: _RESEARCHERS,
     Right.STEER_OWN: _RESEARCHERS,
     Right.STEER_ANY: frozenset({Role.ADMIN}),
     Right.MANAGE: frozenset({Role.ADMIN}),

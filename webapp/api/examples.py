@@ -80,6 +80,38 @@ IMPORT: dict[str, Any] = {
     "created_at": "2026-12-01T08:00:00Z",
     "finished_at": None,
 }
+EXPORT: dict[str, Any] = {
+    "id": "019ae0c1-7777-7a10-9c5e-3d1f0a9b2c44",
+    "run": 12,
+    "project": "main",
+    "step": 60,
+    "dtype": "float32",
+    "owner": "ada",
+    "state": "queued",
+    "message": "",
+    "advice": "",
+    "doing": "",
+    "done": 0,
+    "total": 0,
+    "folder": "temper-run-12-step-60-float32",
+    "parameters": 0,
+    "size_bytes": 0,
+    "files": [],
+    "check": None,
+    "created_at": "2026-12-01T09:02:00Z",
+    "finished_at": None,
+    "expires_at": None,
+}
+READY_EXPORT: dict[str, Any] = {
+    **EXPORT,
+    "state": "ready",
+    "parameters": 821_120,
+    "size_bytes": 3_284_480,
+    "files": [{"name": "model.safetensors", "size": 3_284_480, "sha256": "9f2c51d0"}],
+    "check": {"tokens": 31, "largest_difference": 0.0, "same_choice": 31},
+    "finished_at": "2026-12-01T09:02:05Z",
+    "expires_at": "2026-12-08T09:02:05Z",
+}
 GROUP: dict[str, Any] = {
     "id": 907,
     "group_id": "train-61-0",
@@ -309,6 +341,12 @@ EXAMPLES: dict[str, Example] = {
             ]
         }
     ),
+    "list_exports": Example({"items": [READY_EXPORT]}),
+    "make_export": Example(EXPORT, {"checkpoint": "best", "dtype": "float32"}),
+    "get_export": Example(READY_EXPORT),
+    "download_export": Example("a tar file"),
+    "cancel_export": Example({**EXPORT, "state": "cancelled"}),
+    "delete_export": Example(),
     "list_datasets": Example({"items": [DATASET], "next_cursor": None}),
     "get_dataset": Example(DATASET),
     "list_records": Example(

@@ -27,6 +27,11 @@ ERRORS = {
     422: "A field is wrong; `errors` says which and how.",
     429: "Too many requests with a bad token came from your address.",
 }
+ELSEWHERE = {
+    410: "It was there and is not any more.",
+    416: "The range begins beyond the end; `Content-Range` says where that is.",
+}
+"""Errors of single operations, which name them in their `openapi_extra`."""
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
 
 
@@ -34,7 +39,9 @@ def complete(document: dict[str, Any], scopes: Mapping[str, Scope]) -> None:
     """Add schemas, error answers, scopes (by operation) and examples."""
     components = document["components"]
     components["schemas"].update(_schemas())
-    components["responses"] = {f"Error{status}": _error(status) for status in ERRORS}
+    components["responses"] = {
+        f"Error{status}": _error(words) for status, words in (ERRORS | ELSEWHERE).items()
+    }
     for operation in operations(document):
         operation_id = operation["operationId"]
         operation["description"] += f"\n\nNeeds the scope `{scopes[operation_id]}`."
@@ -57,10 +64,10 @@ def _schemas() -> dict[str, Any]:
     return dict(schema["$defs"])
 
 
-def _error(status: int) -> dict[str, Any]:
+def _error(words: str) -> dict[str, Any]:
     """One kind of error as an answer."""
     schema = {"$ref": REF.format(model="ProblemDocument")}
-    return {"description": ERRORS[status], "content": {CONTENT_TYPE: {"schema": schema}}}
+    return {"description": words, "content": {CONTENT_TYPE: {"schema": schema}}}
 
 
 def _add_example(operation: dict[str, Any], operation_id: str) -> None:

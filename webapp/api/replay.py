@@ -62,6 +62,11 @@ def answer_once(
     return _created(body)
 
 
+def hash_body(request: HttpRequest) -> str:
+    """What stands for a body that is the same each time it is sent."""
+    return hashlib.sha256(request.body).hexdigest()
+
+
 @transaction.atomic
 def _claim(user: User, key: str, fingerprint: str) -> RememberedAnswer:
     """The row of the key: fresh, taken over, or with its answer. Raises Problem."""

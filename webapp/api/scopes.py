@@ -24,9 +24,13 @@ class Scope(StrEnum):
 
 
 SCOPE_WORDS: dict[Scope, Promise] = {
-    Scope.READ: _("Look at runs, curves, logs, rollouts, checkpoints, datasets and workers."),
-    Scope.LAUNCH: _("Launch runs and restart them from checkpoints."),
-    Scope.CONTROL: _("Stop, pause, resume, evaluate, save, archive and delete your runs."),
+    Scope.READ: _(
+        "Look at runs, curves, logs, rollouts, checkpoints, datasets and workers; download exports."
+    ),
+    Scope.LAUNCH: _("Launch runs, restart them from checkpoints, export checkpoints."),
+    Scope.CONTROL: _(
+        "Stop, pause, resume, evaluate, save, archive and delete your runs and exports."
+    ),
     Scope.DATA: _("Upload files and import them as dataset versions."),
     Scope.ADMIN: _("Use your rights as an admin, such as steering other people's runs."),
 }

@@ -24,8 +24,19 @@ from webapp.api.auth import REALM, BearerToken
 from webapp.api.bodies import read_json
 from webapp.api.openapi import complete
 from webapp.api.problems import Problem, bad_fields, problem_response
-from webapp.api.routes import control, datasets, house, imports, launch, metrics, results, runs
+from webapp.api.routes import (
+    control,
+    datasets,
+    exports,
+    house,
+    imports,
+    launch,
+    metrics,
+    results,
+    runs,
+)
 from webapp.api.scopes import Scope
+from webapp.registry.refusals import ExportRefused
 from webapp.runs.models import Run
 from webapp.runs.moves import MoveLost
 from webapp.runs.refusals import ControlRefused
@@ -107,7 +118,7 @@ api = TemperApi(
     parser=StrictParser(),
     docs=DocumentPage({"validatorUrl": None, "docExpansion": "list"}),
 )
-for _module in (house, runs, launch, control, metrics, results, datasets, imports):
+for _module in (house, runs, launch, control, metrics, results, exports, datasets, imports):
     api.add_router("", _module.router)
 
 
@@ -137,6 +148,7 @@ _handle(Problem, lambda problem: problem)
 _handle(Http404, lambda error: Problem(404, str(error) or "There is no such thing."))
 _handle(PermissionDenied, lambda error: Problem(403, str(error) or "You may not do that."))
 _handle(ControlRefused, lambda refusal: Problem(409, refusal.message))
+_handle(ExportRefused, lambda refusal: Problem(409, refusal.message))
 _handle(
     MoveLost, lambda _: Problem(409, "Somebody else has just changed this run; look at it again.")
 )

@@ -23,7 +23,7 @@ class AuditEntry(models.Model):
     project = models.CharField(max_length=80, blank=True)
     """Name of the project as it was."""
     kind = models.CharField(max_length=20)
-    """What was acted on: `run`, `import`, `user`, `member`, `invitation`, `token`, `webhook`…"""
+    """What was acted on: `run`, `import`, `export`, `user`, `member`, `invitation`, `token`…"""
     key = models.CharField(max_length=64, blank=True)
     """Its primary key."""
     label = models.CharField(max_length=200)

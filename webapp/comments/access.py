@@ -12,9 +12,14 @@ from django.http import Http404
 
 from webapp.accounts.models import User
 from webapp.accounts.roles import Right, may, who_may
-from webapp.comments.models import Comment
+from webapp.comments.models import Comment, CommentQuerySet
 from webapp.runs.access import get_run_for_user
 from webapp.runs.models import Run
+
+
+def comments_for(user: User | AnonymousUser) -> CommentQuerySet:
+    """Comments that stand, on runs that the user may see."""
+    return Comment.objects.standing().filter(run__in=Run.objects.visible_to(user))
 
 
 def may_write(user: User | AnonymousUser, run: Run) -> bool:

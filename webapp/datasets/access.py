@@ -13,6 +13,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Project, User
 from webapp.accounts.roles import Right, may, projects_where, who_may
@@ -28,7 +29,7 @@ def get_dataset_for_user(user: User | AnonymousUser, pk: int) -> Dataset:
     """The dataset. Raises Http404."""
     dataset = datasets_for(user).select_related("owner", "project").filter(pk=pk).first()
     if dataset is None:
-        raise Http404("There is no such dataset.")
+        raise Http404(_("There is no such dataset."))
     return dataset
 
 
@@ -39,7 +40,9 @@ def get_version(dataset: Dataset, number: int | None) -> DatasetVersion | None:
         return ready.first()
     version = ready.filter(number=number).first()
     if version is None:
-        raise Http404(f"{dataset} has no version {number}.")
+        raise Http404(
+            _("%(dataset)s has no version %(number)s.") % {"dataset": dataset, "number": number}
+        )
     return version
 
 
@@ -48,12 +51,12 @@ def get_version_for_user(user: User | AnonymousUser, key: str) -> DatasetVersion
     try:
         pk = UUID(key)
     except ValueError:
-        raise Http404("There is no such dataset version.") from None
+        raise Http404(_("There is no such dataset version.")) from None
     ready = DatasetVersion.objects.filter(state=DatasetVersion.State.READY)
     seen = ready.filter(dataset__in=datasets_for(user)).select_related("dataset__project")
     version = seen.filter(pk=pk).first()
     if version is None:
-        raise Http404("There is no such dataset version.")
+        raise Http404(_("There is no such dataset version."))
     return version
 
 
@@ -87,12 +90,16 @@ def get_own_import(user: User, pk: UUID) -> DatasetImport:
         return job
     if job.owner_id == user.pk:
         raise PermissionDenied(
-            f"You may not add datasets to {job.project} any more. "
-            f"Ask {who_may(Right.ADD_DATASETS, job.project)}."
+            _("You may not add datasets to %(project)s any more. Ask %(who)s.")
+            % {"project": job.project, "who": who_may(Right.ADD_DATASETS, job.project)}
         )
     raise PermissionDenied(
-        f"{job.owner} uploaded {job.file_name}; only they or "
-        f"{who_may(Right.CHANGE_DATASETS, job.project)} change it."
+        _("%(owner)s uploaded %(file)s; only they or %(who)s change it.")
+        % {
+            "owner": job.owner,
+            "file": job.file_name,
+            "who": who_may(Right.CHANGE_DATASETS, job.project),
+        }
     )
 
 
@@ -100,7 +107,7 @@ def _get(imports: QuerySet[DatasetImport], pk: UUID) -> DatasetImport:
     """One of the imports. Raises Http404."""
     job = imports.select_related("owner", "project", "version__dataset").filter(pk=pk).first()
     if job is None:
-        raise Http404("There is no such import.")
+        raise Http404(_("There is no such import."))
     return job
 
 
@@ -117,7 +124,8 @@ def may_replace(user: User, name: str, project: Project | None = None) -> bool:
 
 def why_not_replace(project: Project) -> str:
     """The sentence for a name that is somebody else's in the project."""
-    return f"Somebody else owns a dataset of that name in {project}; choose another."
+    text = _("Somebody else owns a dataset of that name in %(project)s; choose another.")
+    return text % {"project": project}
 
 
 def upload_projects(user: User | AnonymousUser) -> QuerySet[Project]:
@@ -143,8 +151,9 @@ def refuse_without_upload(user: User) -> None:
     project = projects_where(user, Right.VIEW).filter(archived_at=None).first()
     if project is None:
         raise PermissionDenied(
-            "You are in no project that is open; ask somebody who runs this installation."
+            _("You are in no project that is open; ask somebody who runs this installation.")
         )
     raise PermissionDenied(
-        f"Your role adds no datasets. Ask {who_may(Right.ADD_DATASETS, project)}."
+        _("Your role adds no datasets. Ask %(who)s.")
+        % {"who": who_may(Right.ADD_DATASETS, project)}
     )

@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from training_core.contract.field_errors import FieldError
 from training_core.contract.rewards import MatchReward, RewardSpec, iter_leaves
@@ -27,7 +29,7 @@ PATHS = {
 WHOLE = {"inputmode": "numeric", "autocomplete": "off"}
 
 
-def _whole(least: int, most: int, label: str) -> forms.IntegerField:
+def _whole(least: int, most: int, label: str | Promise) -> forms.IntegerField:
     """A whole number within bounds."""
     return forms.IntegerField(
         min_value=least, max_value=most, label=label, widget=forms.TextInput(attrs=WHOLE)
@@ -37,26 +39,26 @@ def _whole(least: int, most: int, label: str) -> forms.IntegerField:
 class CheckForm(forms.Form):
     """The decisions; each one's help text is the reason for what is proposed."""
 
-    name = forms.CharField(max_length=120, label="Name of the run")
+    name = forms.CharField(max_length=120, label=_("Name of the run"))
     domain = forms.RegexField(
         r"^[a-z0-9][a-z0-9_\-]*(/[a-z0-9_\-]+)*$",
         max_length=120,
-        label="Domain",
-        error_messages={"invalid": "Lower-case words joined by /, such as support/refunds."},
+        label=_("Domain"),
+        error_messages={"invalid": _("Lower-case words joined by /, such as support/refunds.")},
     )
     reward = forms.ChoiceField(
-        choices=[(NUMBERS, "as numbers"), (WORDS, "as words")], label="Compare answers"
+        choices=[(NUMBERS, _("as numbers")), (WORDS, _("as words"))], label=_("Compare answers")
     )
-    max_new_tokens = _whole(1, 4096, "Longest completion (tokens)")
+    max_new_tokens = _whole(1, 4096, _("Longest completion (tokens)"))
     system_prompt = forms.CharField(
         required=False,
         max_length=20_000,
         strip=False,
-        label="System prompt",
+        label=_("System prompt"),
         widget=forms.Textarea(attrs={"rows": 3}),
     )
-    warm_up_steps = _whole(0, 1_000_000, "Warm-up (steps)")
-    rl_steps = _whole(1, 1_000_000, "RL (steps)")
+    warm_up_steps = _whole(0, 1_000_000, _("Warm-up (steps)"))
+    rl_steps = _whole(1, 1_000_000, _("RL (steps)"))
 
     def __init__(self, base: dict[str, Any], proposal: Proposal, data: Any = None, **values: Any):
         self.base = base
@@ -124,14 +126,14 @@ def put_fields(document: dict[str, Any], values: dict[str, Any]) -> dict[str, An
     }
 
 
-def _help(name: str, proposal: Proposal) -> str:
+def _help(name: str, proposal: Proposal) -> str | Promise:
     """Why a field has the value that is proposed."""
     return {
-        "name": "What you call it.",
-        "domain": "From the dataset's name; charts and rollouts go by it.",
+        "name": _("What you call it."),
+        "domain": _("From the dataset's name; charts and rollouts go by it."),
         "reward": proposal.reasons["reward"],
         "system_prompt": proposal.reasons["format"],
-        "warm_up_steps": "Shows the form on right answers before RL; 0 leaves it out.",
+        "warm_up_steps": _("Shows the form on right answers before RL; 0 leaves it out."),
         "rl_steps": proposal.reasons["length"],
-        "max_new_tokens": "Holds the longest answers with their tags.",
+        "max_new_tokens": _("Holds the longest answers with their tags."),
     }[name]

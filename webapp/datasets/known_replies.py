@@ -12,6 +12,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from training_core.contract.domains import DatasetDomain, DatasetRecord
 from training_core.contract.rewards import FormatReward, RewardSpec, WeightedSumReward
 from webapp.runs.preflight import right_reply, score_replies
@@ -57,16 +60,19 @@ def score_known_replies(
         return []
     form = form_worth(reward)
     right = [(right_reply(domain, record), record.answer) for record in records]
-    found = [_judge("The right answer", "about 1", reward, right, 1.0, 1.0, BAD_RIGHT)]
+    found = [_judge(_("The right answer"), _("about 1"), reward, right, 1.0, 1.0, BAD_RIGHT)]
     worked = [(r.demonstration, r.answer) for r in records if r.demonstration is not None]
     if worked:
-        found.append(_judge("Worked replies", "about 1", reward, worked, 1.0, 1.0, BAD_WORKED))
+        found.append(
+            _judge(_("Worked replies"), _("about 1"), reward, worked, 1.0, 1.0, BAD_WORKED)
+        )
     wrong = _wrong_answers(domain, records)
     if wrong:
-        expected = f"at most {form:g}, for the form" if form else "about 0"
-        found.append(_judge("A wrong answer", expected, reward, wrong, 0.0, form, BAD_WRONG))
+        at_most = _("at most %(worth)s, for the form") % {"worth": f"{form:g}"}
+        expected = at_most if form else _("about 0")
+        found.append(_judge(_("A wrong answer"), expected, reward, wrong, 0.0, form, BAD_WRONG))
     junk = [(JUNK, record.answer) for record in records]
-    found.append(_judge("No answer", "about 0", reward, junk, 0.0, 0.0, BAD_JUNK))
+    found.append(_judge(_("No answer"), _("about 0"), reward, junk, 0.0, 0.0, BAD_JUNK))
     return found
 
 
@@ -83,16 +89,23 @@ def form_worth(reward: RewardSpec) -> float:
     return math.fsum(term.weight for term in root.terms if isinstance(term.node, FormatReward))
 
 
-BAD_RIGHT = (
-    "Rows whose right answer is not fully rewarded teach the wrong thing: choose the other way of "
-    "comparing, or mend the answers in the file."
+BAD_RIGHT = gettext_noop(
+    "%(odd)s of %(rows)s rows differ. Rows whose right answer is not fully rewarded teach the "
+    "wrong thing: choose the other way of comparing, or mend the answers in the file."
 )
-BAD_WORKED = (
-    "The warm-up imitates these replies, and the rewards want another form. Import the file "
-    "without that column, and the warm-up imitates the right answer in its tags."
+BAD_WORKED = gettext_noop(
+    "%(odd)s of %(rows)s rows differ. The warm-up imitates these replies, and the rewards want "
+    "another form. Import the file without that column, and the warm-up imitates the right answer "
+    "in its tags."
 )
-BAD_WRONG = "Wrong answers are rewarded: choose the other way of comparing."
-BAD_JUNK = "A reply without an answer is rewarded: the model would learn to say nothing."
+BAD_WRONG = gettext_noop(
+    "%(odd)s of %(rows)s rows differ. Wrong answers are rewarded: choose the other way of "
+    "comparing."
+)
+BAD_JUNK = gettext_noop(
+    "%(odd)s of %(rows)s rows differ. A reply without an answer is rewarded: the model would learn "
+    "to say nothing."
+)
 
 
 def _judge(
@@ -112,7 +125,7 @@ def _judge(
         for (reply, answer), score in zip(replies, scores, strict=True)
         if score.total is None or not low - NEAR <= score.total <= high + NEAR
     ]
-    words = f"{len(odd)} of {len(replies)} rows differ. {advice}" if odd else ""
+    words = _(advice) % {"odd": len(odd), "rows": len(replies)} if odd else ""
     mean = math.fsum(known) / len(known) if known else None
     return KnownReply(
         title, expected, replies[0][0], len(replies), mean, not odd, words, odd[:SHOWN_ODD]

@@ -6,6 +6,7 @@ A version appears only when every row of its file was good; it never changes aft
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -13,6 +14,7 @@ from django.db import models
 
 from webapp.accounts.models import Project, User, main_project_pk
 from webapp.accounts.roles import Right, projects_where
+from webapp.datasets.sentences import in_own_language
 
 
 class DatasetQuerySet(models.QuerySet["Dataset"]):
@@ -139,6 +141,7 @@ class DatasetImport(models.Model):
     error_count = models.PositiveIntegerField(default=0)
     errors = models.JSONField(default=list)
     message = models.TextField(blank=True)
+    message_parts = models.JSONField(default=dict, blank=True)  # as `sentences.parts_of` makes them
     attempts = models.PositiveSmallIntegerField(default=0)  # workers that began it
     created_at = models.DateTimeField(auto_now_add=True)
     seen_at = models.DateTimeField(auto_now_add=True)
@@ -154,3 +157,16 @@ class DatasetImport(models.Model):
     def is_active(self) -> bool:
         """Whether a worker has it or will have it."""
         return self.state in {self.State.QUEUED, self.State.RUNNING}
+
+    @property
+    def verdict(self) -> str:
+        """Why it was rejected, in the language of who reads it."""
+        return in_own_language(self.message, self.message_parts)
+
+    @property
+    def row_errors(self) -> list[dict[str, Any]]:
+        """What is wrong in the rows, in the language of who reads it."""
+        return [
+            {**error, "message": in_own_language(error["message"], error.get("parts", {}))}
+            for error in self.errors
+        ]

@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from django.utils.translation import gettext as _
+
 from training_core.contract.domains import DatasetRecord
 from training_core.contract.presets import TEACH_SMOLLM2_TO_ADD, TINY_COPY, Preset
 from training_core.contract.rewards import (
@@ -68,16 +70,12 @@ def propose(version: DatasetVersion, document: dict[str, Any], can_use: CanUse) 
     reasons: dict[str, str] = {}
     prompt = str(document["domains"][0].get("system_prompt", ""))
     if can_use(answers):
-        reasons["reward"] = "Reward: correctness, since the answers are numbers."
+        reasons["reward"] = _("Reward: correctness, since the answers are numbers.")
     else:
         words, reasons["reward"] = _word_prompt(answers)
         prompt = words if prompt else ""
         changes |= word_changes(document)
-    reasons["format"] = (
-        "Format: the answer in <answer></answer>, so that it is told from the words around it; "
-        "0.3 of the reward is for it"
-    )
-    reasons["format"] += ", and the system prompt asks for it." if prompt else "."
+    reasons["format"] = _format_reason(is_asked_for=bool(prompt))
     tokens = _answer_tokens(answers, reads_bytes=document["model"]["ref"] == TINY_MODEL)
     stages, reasons["length"] = _stages(version, document["stages"], tokens)
     changes["stages"] = stages
@@ -85,15 +83,28 @@ def propose(version: DatasetVersion, document: dict[str, Any], can_use: CanUse) 
     return Proposal(changes, prompt, reasons)
 
 
+def _format_reason(*, is_asked_for: bool) -> str:
+    """Why the answer stands in tags."""
+    if is_asked_for:
+        return _(
+            "Format: the answer in <answer></answer>, so that it is told from the words around it; "
+            "0.3 of the reward is for it, and the system prompt asks for it."
+        )
+    return _(
+        "Format: the answer in <answer></answer>, so that it is told from the words around it; 0.3 "
+        "of the reward is for it."
+    )
+
+
 def propose_preset(version: DatasetVersion) -> tuple[Preset, str]:
     """Which preset to start from, and why: the tiny model only for what it can learn."""
     records = sample_records(version, LOOKED_AT)
     if records and all(map(_is_copying, records)):
-        return TINY_COPY, (
+        return TINY_COPY, _(
             "Each answer stands in its prompt: a model of a million parameters learns to copy it "
             "in a minute."
         )
-    return TEACH_SMOLLM2_TO_ADD, (
+    return TEACH_SMOLLM2_TO_ADD, _(
         "Not every answer can be copied from a short prompt: that takes a model that knows "
         "language, such as SmolLM2 with 135 million parameters."
     )
@@ -124,28 +135,29 @@ def find_choices(answers: Sequence[str]) -> list[str]:
     repeats = len(answers) >= FEWEST_A_CHOICE * len(counts)
     if not repeats or not 2 <= len(counts) <= MOST_CHOICES:
         return []
-    return [text for text, _ in counts.most_common()]
+    return [text for text, _count in counts.most_common()]
 
 
 def _word_prompt(answers: Sequence[str]) -> tuple[str, str]:
     """The system prompt for answers that are words, and why they are matched."""
     if choices := find_choices(answers):
         listed = ", ".join(choices)
+        why = _("Reward: match, since the answers are %(count)s choices: %(choices)s.")
         return (
             f"Answer the question. Reply with one of {listed} inside <answer></answer>, nothing "
             "else.",
-            f"Reward: match, since the answers are {len(choices)} choices: {_cut(listed)}.",
+            why % {"count": len(choices), "choices": _cut(listed)},
         )
     prompt = "Answer the question. Reply with the answer inside <answer></answer>, nothing else."
     middle = int(statistics.median(map(len, answers))) if answers else 0
     if middle > LONG_ANSWER_CHARS:
-        return prompt, (
-            f"Reward: match, but half of the answers have more than {middle:,} characters: a model "
+        return prompt, _(
+            "Reward: match, but half of the answers have more than %(middle)s characters: a model "
             "hardly ever repeats so much word for word. Ask for a short answer instead."
-        )
-    return prompt, (
-        f"Reward: match, since the answers are words: {middle} characters in the middle."
-    )
+        ) % {"middle": f"{middle:,}"}
+    return prompt, _(
+        "Reward: match, since the answers are words: %(middle)s characters in the middle."
+    ) % {"middle": middle}
 
 
 def _tagged_reward(leaf: CorrectnessReward | MatchReward) -> dict[str, Any]:
@@ -178,10 +190,15 @@ def _stages(
             changed["sampling"] = {**stage["sampling"], "max_new_tokens": tokens}
         found.append(changed)
     steps = " + ".join(str(stage["steps"]) for stage in found)
-    return found, (
-        f"Length: {steps} steps, which go through the {version.train_count:,} training prompts at "
-        f"most {MOST_EPOCHS} times; completions of up to {tokens} tokens hold the longest answers."
-    )
+    return found, _(
+        "Length: %(steps)s steps, which go through the %(prompts)s training prompts at most "
+        "%(times)s times; completions of up to %(tokens)s tokens hold the longest answers."
+    ) % {
+        "steps": steps,
+        "prompts": f"{version.train_count:,}",
+        "times": MOST_EPOCHS,
+        "tokens": tokens,
+    }
 
 
 def long_enough(evaluation: dict[str, Any], stages: list[dict[str, Any]]) -> dict[str, Any]:

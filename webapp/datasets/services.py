@@ -20,6 +20,7 @@ from django.db import transaction
 from django.db.models import F, Q, TextField
 from django.db.models.functions import Cast, Length
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from training_core.contract.domains import DatasetRecord
 from training_core.contract.rundir import fsync_directory
@@ -29,15 +30,19 @@ from webapp.datasets import dispatch
 from webapp.datasets.imports import import_file, record_line, reject_import
 from webapp.datasets.mapping import Mapping
 from webapp.datasets.models import DatasetImport, DatasetVersion
+from webapp.datasets.sentences import Sentence
 
 T = TypeVar("T")
 SILENT_AFTER = timedelta(seconds=60)
 MOST_ATTEMPTS = 3
 LONGEST_SAMPLE_CHARS = 20_000
 """Of a record's JSON, where samples are shown or tried."""
-KILLED = (
-    f"The worker that read the file was killed {MOST_ATTEMPTS} times, so nothing was imported. "
-    "The file may need more memory than there is: split it, or try again."
+KILLED = Sentence(
+    _(
+        "The worker that read the file was killed %(times)s times, so nothing was imported. The "
+        "file may need more memory than there is: split it, or try again."
+    ),
+    times=MOST_ATTEMPTS,
 )
 State = DatasetImport.State
 
@@ -131,6 +136,7 @@ def start_import(
         error_count=0,
         errors=[],
         message="",
+        message_parts={},
         attempts=0,
         finished_at=None,
     )

@@ -6,11 +6,13 @@ import shutil
 from pathlib import Path
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from webapp.datasets.imports import upload_path
 from webapp.datasets.layout import detect
 from webapp.datasets.models import DatasetImport
 from webapp.datasets.rows import FileError
+from webapp.datasets.sentences import in_own_language
 
 MOST_BYTES = 4_000_000_000
 SPARE_BYTES = 500_000_000
@@ -19,12 +21,12 @@ SPARE_BYTES = 500_000_000
 def problem_with_size(size: int) -> str:
     """Why a file of that many bytes is not taken; empty when it is."""
     if size == 0:
-        return "The file is empty."
+        return _("The file is empty.")
     if size > MOST_BYTES:
-        return f"The file is larger than {MOST_BYTES // 10**9} GB. Split it."
+        return _("The file is larger than %(most)s GB. Split it.") % {"most": MOST_BYTES // 10**9}
     Path(settings.UPLOADS_DIR).mkdir(parents=True, exist_ok=True)
     if shutil.disk_usage(settings.UPLOADS_DIR).free < 3 * size + SPARE_BYTES:
-        return "There is not enough free disk for the file and its records."
+        return _("There is not enough free disk for the file and its records.")
     return ""
 
 
@@ -33,5 +35,5 @@ def problem_with_file(job: DatasetImport) -> str:
     try:
         detect(upload_path(job), job.file_name)
     except FileError as error:
-        return str(error)
+        return in_own_language(error.message)
     return ""

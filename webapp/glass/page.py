@@ -34,6 +34,8 @@ PHASE_WORDS = {
     "after": "Reading every probability after it",
 }
 PHASES = tuple(PHASE_WORDS)
+FETCH_WORDS = "Fetching the model from the hub, megabytes"
+"""While the load phase counts: only a model that comes from the hub has something to count."""
 CONSOLE_TAIL_BYTES = 4000
 
 
@@ -140,8 +142,9 @@ def read_live(step: GlassStep, spec: GlassSpec | None) -> LiveView:
 
 def live_view(progress: GlassProgress, phases: Sequence[str], texts: list[str]) -> LiveView:
     """A process that works, in words."""
+    is_fetched = progress.phase == "load" and progress.done < progress.total
     return LiveView(
-        PHASE_WORDS[progress.phase],
+        FETCH_WORDS if is_fetched else PHASE_WORDS[progress.phase],
         progress.done,
         progress.total,
         phases.index(progress.phase) + 1,

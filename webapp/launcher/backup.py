@@ -25,6 +25,7 @@ from webapp.glass.models import GlassStep
 from webapp.launcher import database_steps
 from webapp.launcher.backup_files import (
     DUMP,
+    EXPORTS,
     GLASS,
     MANIFEST,
     MODELS,
@@ -41,6 +42,7 @@ from webapp.launcher.database_at_hand import database_to_read
 from webapp.launcher.dump_programs import run_program
 from webapp.launcher.errors import LauncherError
 from webapp.launcher.paths import data_dir
+from webapp.registry.models import ModelExport
 from webapp.runs.models import Run
 
 Say = Callable[[str], None]
@@ -58,6 +60,8 @@ class Contents(NamedTuple):
     uploads: list[str]
     glass: list[str]
     """Steps under glass and tryouts."""
+    exports: list[str]
+    """Checkpoints made into model folders; runs may start from them."""
     datasets: int
     migrations: list[str]
     postgres: int
@@ -141,7 +145,7 @@ def _fill(folder: Path, say: Say, with_models: bool) -> Manifest:
 
 def _folders(with_models: bool) -> list[Path]:
     """Where the files lie that are copied."""
-    folders = [settings.RUNS_DIR, settings.UPLOADS_DIR, settings.GLASS_DIR]
+    folders = [settings.RUNS_DIR, settings.UPLOADS_DIR, settings.GLASS_DIR, settings.EXPORTS_DIR]
     return [Path(each) for each in (*folders, *([settings.MODELS_DIR] if with_models else []))]
 
 
@@ -174,6 +178,12 @@ def look_at_contents() -> Iterator[Contents]:
             runs=[str(pk) for pk in Run.objects.order_by("number").values_list("pk", flat=True)],
             uploads=list(DatasetImport.objects.values_list("path", flat=True)),
             glass=[str(pk) for pk in GlassStep.objects.order_by("pk").values_list("pk", flat=True)],
+            exports=[
+                f"{run}/{pk}"
+                for run, pk in ModelExport.objects.filter(state=ModelExport.State.READY)
+                .order_by("pk")
+                .values_list("run_id", "pk")
+            ],
             datasets=Dataset.objects.count(),
             migrations=sorted(".".join(each) for each in database_steps.applied_migrations()),
             postgres=database_steps.server_major(),
@@ -202,6 +212,8 @@ def copy_files(copier: Copier, contents: Contents, say: Say) -> None:
             copier.copy(Path(settings.UPLOADS_DIR) / upload, f"{UPLOADS}/{upload}")
     for step in contents.glass:
         copier.copy_tree(Path(settings.GLASS_DIR) / step, f"{GLASS}/{step}")
+    for export in contents.exports:
+        copier.copy_tree(Path(settings.EXPORTS_DIR) / export, f"{EXPORTS}/{export}")
     key = data_dir() / SECRET_KEY
     if key.exists():
         copier.copy(key, SECRET_KEY)

@@ -25,7 +25,7 @@ from webapp.launcher.errors import LauncherError
 
 MANIFEST = "manifest.json"
 DUMP = "database.dump"
-RUNS, UPLOADS, GLASS, MODELS = "runs", "uploads", "glass", "models"
+RUNS, UPLOADS, GLASS, EXPORTS, MODELS = "runs", "uploads", "glass", "exports", "models"
 SECRET_KEY = "secret_key"
 GROWING = frozenset({"events.jsonl", "control.jsonl"})
 CHUNK_BYTES = 1 << 20

@@ -41,8 +41,9 @@ def this_marker() -> Marker:
 
 def shared_folders() -> tuple[Path, ...]:
     """Folders that all hosts of an installation see."""
-    folders = settings.RUNS_DIR, settings.UPLOADS_DIR, settings.GLASS_DIR, settings.MODELS_DIR
-    return tuple(Path(each) for each in folders)
+    runs, uploads = settings.RUNS_DIR, settings.UPLOADS_DIR
+    made = settings.GLASS_DIR, settings.EXPORTS_DIR, settings.MODELS_DIR
+    return tuple(Path(each) for each in (runs, uploads, *made))
 
 
 def leave_markers() -> None:

@@ -14,7 +14,7 @@ from webapp.launcher import value_rules
 from webapp.launcher.errors import LauncherError
 
 DEFAULT_UMASK = "077"
-PRIVATE = ("beat", "glass", "logs", "models", "runs", "uploads")
+PRIVATE = ("beat", "exports", "glass", "logs", "models", "runs", "uploads")
 
 
 def make_private(base: Path) -> None:

@@ -20,6 +20,7 @@ from webapp.launcher import database_steps
 from webapp.launcher.backup import Progress, Say
 from webapp.launcher.backup_files import (
     DUMP,
+    EXPORTS,
     GLASS,
     MODELS,
     RUNS,
@@ -35,6 +36,7 @@ from webapp.launcher.errors import LauncherError
 from webapp.launcher.paths import RESTORE_NOTE, data_dir
 from webapp.launcher.privacy import make_private
 from webapp.lifecycle import reingest
+from webapp.registry.models import ModelExport
 from webapp.runs.models import Checkpoint, Run
 
 
@@ -79,7 +81,8 @@ def _refuse_occupied(base: Path, source: Path) -> None:
             "The database has tables already, and a backup is restored into an empty one alone. "
             f"Move {base} away, or name an empty database in DATABASE_URL, and repeat."
         )
-    folders = [Path(each) for each in (settings.RUNS_DIR, settings.UPLOADS_DIR, settings.GLASS_DIR)]
+    places = settings.RUNS_DIR, settings.UPLOADS_DIR, settings.GLASS_DIR, settings.EXPORTS_DIR
+    folders = [Path(each) for each in places]
     is_left = (base / RESTORE_NOTE).is_file() and (base / RESTORE_NOTE).read_text() == str(source)
     for folder in folders:
         found = [path for path in folder.glob("[!.]*") if path.exists()]
@@ -98,6 +101,7 @@ def copy_back(source: Path, manifest: Manifest, say: Say) -> None:
         RUNS: Path(settings.RUNS_DIR),
         UPLOADS: Path(settings.UPLOADS_DIR),
         GLASS: Path(settings.GLASS_DIR),
+        EXPORTS: Path(settings.EXPORTS_DIR),
         MODELS: Path(settings.MODELS_DIR),
     }
     progress = Progress(sum(entry.size_bytes for entry in manifest.files.values()), say)
@@ -142,5 +146,8 @@ def read_what_rows_lack(say: Say) -> None:
             say(f"  run #{run.number} went on during the backup: its rows are from its files")
     gone = [each.pk for each in Checkpoint.objects.on_disk() if not each.directory.is_dir()]
     Checkpoint.objects.filter(pk__in=gone).update(removed_at=timezone.now())
+    ready = ModelExport.objects.filter(state=ModelExport.State.READY)
+    gone_exports = [each.pk for each in ready if not each.folder.model.is_dir()]
+    ready.filter(pk__in=gone_exports).update(state=ModelExport.State.EXPIRED)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")

@@ -22,7 +22,7 @@ from django.utils import timezone
 from webapp.metrics.models import LiveEvent
 
 CHANNEL = "temper_live"
-PROJECT_TOPICS = frozenset({"runs", "datasets", "glass"})
+PROJECT_TOPICS = frozenset({"runs", "datasets", "models", "glass"})
 """Topics of which everybody hears the shares of their projects."""
 OF_PROJECT = "@"
 CURATORS = "curators"
@@ -60,7 +60,7 @@ def run_topic(run_id: UUID) -> str:
 
 
 def project_topic(name: str, project_id: int | None, part: str = "") -> str:
-    """One project's share of a topic that pages know as `runs`, `datasets` or `glass`.
+    """One project's share of a topic that pages know as `runs`, `datasets`, `models` or `glass`.
 
     With a part it is what not every member may hear (`CURATORS`, `owner_part`). A stored row always
     has a project; only the type of a field with a default says otherwise.
@@ -76,8 +76,8 @@ def owner_part(user_id: int) -> str:
 def publish(topic: str, kind: str, data: dict[str, Any]) -> None:
     """Tell the pages that listen to a topic; takes effect when the transaction commits.
 
-    Raises ValueError for `runs`, `datasets` or `glass` as they are: their hints name things of one
-    project, so they go to its share alone (`project_topic`).
+    Raises ValueError for one of `PROJECT_TOPICS` as it is: its hints name things of one project, so
+    they go to its share alone (`project_topic`).
     """
     if topic in PROJECT_TOPICS:
         raise ValueError(f"A hint on {topic} must go to a project's share: project_topic().")

@@ -13,10 +13,12 @@ ROLE_WORDS: dict[str, Promise] = {
     Role.VIEWER: _("Reads everything in the project and changes nothing."),
     Role.REVIEWER: _("Reads everything in the project and comments on runs."),
     Role.CURATOR: _("Looks after all datasets of the project, and comments on runs."),
-    Role.RESEARCHER: _("Launches runs and steers their own; adds datasets; comments on runs."),
+    Role.RESEARCHER: _(
+        "Launches runs and steers their own; adds datasets, exports models; comments on runs."
+    ),
     Role.ADMIN: _(
         "Everything in the project: members, invitations, the audit log, everybody's runs, "
-        "datasets and comments."
+        "datasets, exports and comments."
     ),
 }
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from django.conf import settings
 
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
+from webapp.runs.model_files import MOMENTS
 from webapp.runs.model_paths import find_model_directory
 
 CHECKPOINT_BYTES_PER_PARAMETER = 12
@@ -55,7 +56,9 @@ def parameters_of(ref: str) -> int:
     directory = find_model_directory(ref)
     try:
         size = (
-            sum(file.stat().st_size for file in directory.glob("*.safetensors")) if directory else 0
+            sum(f.stat().st_size for f in directory.glob("*.safetensors") if f.name != MOMENTS)
+            if directory
+            else 0
         )
     except OSError:
         size = 0

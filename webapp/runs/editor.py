@@ -28,6 +28,7 @@ from webapp.runs.forms import (
     sections_of,
 )
 from webapp.runs.origins import Origin, find_origin, new_key
+from webapp.runs.preset_cards import Timing, timing_of
 from webapp.runs.refusals import LaunchRefused
 from webapp.runs.services import KEY_FORM
 from webapp.runs.spec_diff import Change, diff_documents
@@ -43,6 +44,8 @@ class Editor:
     """What the launch page shows."""
 
     origin: Origin
+    user: User
+    """Who asks."""
     mode: Literal["form", "yaml"] = "form"
     key: str = field(default_factory=new_key)
     form: LaunchForm | None = None
@@ -84,8 +87,8 @@ class Editor:
         `chosen` is the project that the person looks at; `projects` are those in which they may
         launch, where the caller has them already.
         """
-        editor = cls(origin)
-        editor._settle_project(user, projects, chosen)
+        editor = cls(origin, user)
+        editor._settle_project(projects, chosen)
         editor.form = LaunchForm(origin.document(), origin.document(), editor.project)
         return editor
 
@@ -95,8 +98,8 @@ class Editor:
     ) -> Editor:
         """The page as a browser sent it."""
         origin = find_origin(user, posted)
-        editor = cls(origin, key=posted.get("idempotency_key", ""), was_submitted=True)
-        editor._settle_project(user, projects, named=posted.get("project", ""))
+        editor = cls(origin, user, key=posted.get("idempotency_key", ""), was_submitted=True)
+        editor._settle_project(projects, named=posted.get("project", ""))
         base, project = origin.document(), editor.project
         if posted.get("mode") == "yaml":
             editor.mode, editor.text = "yaml", posted.get("yaml", "").replace("\r\n", "\n")
@@ -110,17 +113,16 @@ class Editor:
 
     def _settle_project(
         self,
-        user: User,
         projects: list[Project] | None,
         chosen: Project | None = None,
         named: str = "",
     ) -> None:
         """Where the run will belong: as named, as what it starts from, as looked at, as usual."""
-        self.projects = list(launchable_projects(user)) if projects is None else projects
+        self.projects = list(launchable_projects(self.user)) if projects is None else projects
         by_name = next((each for each in self.projects if each.slug == named), None)
         wishes = (by_name, self.origin.project, chosen)
         fitting = (each for each in wishes if each in self.projects)
-        found = next(fitting, None) or find_launch_project(user, self.projects)
+        found = next(fitting, None) or find_launch_project(self.user, self.projects)
         self.project = found or next(iter(self.projects), None)
         self.is_guess = found is None
         if named and by_name is None:
@@ -227,6 +229,12 @@ class Editor:
         """What the run will do; None while the spec is not valid."""
         spec = self.form.checked.spec if self.form is not None else None
         return forecast(spec) if spec is not None else None
+
+    @cached_property
+    def timing(self) -> Timing | None:
+        """How long it takes; known for presets as they stand."""
+        preset = self.origin.as_preset
+        return timing_of(self.user, preset) if preset is not None and not self.changes else None
 
     @cached_property
     def queue(self) -> Queue:

@@ -65,7 +65,7 @@ def link_checkpoint(checkpoint: Checkpoint, child: Run) -> None:
     aside = target.with_name(f".tmp-{target.name}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(checkpoint.directory, aside, copy_function=_link_or_copy)
+        shutil.copytree(checkpoint.directory, aside, copy_function=link_or_copy)
         aside.rename(target)
         fsync_directory(target.parent)
     except OSError as error:
@@ -75,7 +75,7 @@ def link_checkpoint(checkpoint: Checkpoint, child: Run) -> None:
         ) from error
 
 
-def _link_or_copy(source: str, target: str) -> None:
+def link_or_copy(source: str, target: str) -> None:
     """A second name for the file, or a copy where the disk has no hard links."""
     try:
         os.link(source, target)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 from training_core.contract import domains, rewards, spec, stages
 from webapp.accounts.models import Project
 from webapp.datasets.models import DatasetVersion
@@ -20,27 +23,29 @@ class Section(NamedTuple):
 
     slug: str
     """Anchor."""
-    title: str
-    intro: str
+    title: Promise
+    intro: Promise
     """One sentence."""
     fields: tuple[str, ...]
     """Fields of RunSpec that it shows."""
 
 
 SECTIONS = (
-    Section("run", "Run", "What you call it, and why you run it.", ("name", "notes")),
-    Section("model", "Model", "The weights that training starts from.", ("model",)),
-    Section("domains", "Domains", "Where prompts and their answers come from.", ("domains",)),
-    Section("rewards", "Rewards", "What a completion is worth.", ("reward",)),
-    Section("stages", "Stages", "The program, from top to bottom.", ("stages",)),
-    Section("evaluation", "Evaluation", "Held-out prompts show what was learnt.", ("evaluation",)),
+    Section("run", _("Run"), _("What you call it, and why you run it."), ("name", "notes")),
+    Section("model", _("Model"), _("The weights that training starts from."), ("model",)),
+    Section("domains", _("Domains"), _("Where prompts and their answers come from."), ("domains",)),
+    Section("rewards", _("Rewards"), _("What a completion is worth."), ("reward",)),
+    Section("stages", _("Stages"), _("The program, from top to bottom."), ("stages",)),
+    Section(
+        "evaluation", _("Evaluation"), _("Held-out prompts show what was learnt."), ("evaluation",)
+    ),
     Section(
         "resources",
-        "Resources",
-        "Device, checkpoints and limits.",
+        _("Resources"),
+        _("Device, checkpoints and limits."),
         ("resources", "checkpoint", "budget"),
     ),
-    Section("seed", "Seed", "The same spec and seed give the same run.", ("seed",)),
+    Section("seed", _("Seed"), _("The same spec and seed give the same run."), ("seed",)),
 )
 
 KEY_FIELDS: frozenset[Place] = frozenset(
@@ -76,32 +81,32 @@ KEY_FIELDS: frozenset[Place] = frozenset(
     }
 )
 
-LABELS: dict[Place, str] = {
-    (spec.RunSpec, "resources"): "Machine",
-    (spec.RunSpec, "checkpoint"): "Checkpoints",
-    (spec.RunSpec, "budget"): "Limits",
-    (spec.ModelSpec, "ref"): "Base model",
-    (domains.ReasoningGymDomain, "params"): "Generator settings",
-    (domains.DatasetDomain, "dataset_version"): "Dataset",
-    (rewards.WeightedTerm, "node"): "Reward",
-    (stages.SftStage, "optimiser"): "Optimiser",
-    (stages.OptimiserSpec, "eps"): "Epsilon",
-    (spec.EvaluationSpec, "interval_steps"): "Interval (steps)",
-    (spec.CheckpointSpec, "interval_steps"): "Interval (steps)",
-    (spec.BudgetSpec, "max_minutes"): "Time limit (minutes)",
-    (spec.BudgetSpec, "max_tokens"): "Token limit",
+LABELS: dict[Place, Promise] = {
+    (spec.RunSpec, "resources"): _("Machine"),
+    (spec.RunSpec, "checkpoint"): _("Checkpoints"),
+    (spec.RunSpec, "budget"): _("Limits"),
+    (spec.ModelSpec, "ref"): _("Base model"),
+    (domains.ReasoningGymDomain, "params"): _("Generator settings"),
+    (domains.DatasetDomain, "dataset_version"): _("Dataset"),
+    (rewards.WeightedTerm, "node"): _("Reward"),
+    (stages.SftStage, "optimiser"): _("Optimiser"),
+    (stages.OptimiserSpec, "eps"): _("Epsilon"),
+    (spec.EvaluationSpec, "interval_steps"): _("Interval (steps)"),
+    (spec.CheckpointSpec, "interval_steps"): _("Interval (steps)"),
+    (spec.BudgetSpec, "max_minutes"): _("Time limit (minutes)"),
+    (spec.BudgetSpec, "max_tokens"): _("Token limit"),
 }
 
-TAG_LABELS = {
-    "reasoning_gym": "Generator (reasoning-gym)",
-    "dataset": "Dataset",
-    "correctness": "Correctness",
-    "format": "Format",
-    "length": "Length",
-    "match": "Exact match of words",
-    "weighted_sum": "Weighted sum",
-    "sft": "Supervised warm-up (SFT)",
-    "rl": "Reinforcement learning (RL)",
+TAG_LABELS: dict[str, Promise] = {
+    "reasoning_gym": _("Generator (reasoning-gym)"),
+    "dataset": _("Dataset"),
+    "correctness": _("Correctness"),
+    "format": _("Format"),
+    "length": _("Length"),
+    "match": _("Exact match of words"),
+    "weighted_sum": _("Weighted sum"),
+    "sft": _("Supervised warm-up (SFT)"),
+    "rl": _("Reinforcement learning (RL)"),
 }
 
 

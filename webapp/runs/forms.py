@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import yaml
+from django.utils.translation import gettext
 from pydantic import ValidationError
 
 from training_core.contract.field_errors import FieldError, field_errors
@@ -126,7 +127,7 @@ def check_document(document: Mapping[str, Any], project: Project | None = None) 
     try:
         spec = RunSpec.model_validate(document)
     except ValidationError as error:
-        return Checked(None, field_errors(error))
+        return Checked(None, field_errors(error, gettext))
     return Checked(spec, preflight.check(spec, project))
 
 

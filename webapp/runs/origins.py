@@ -1,4 +1,4 @@
-"""Where a new run comes from: a preset, another run, a checkpoint, or nothing.
+"""Where a new run comes from: a preset, another run, a checkpoint, a model, or nothing.
 
 Called by the launch views. It gives the document to start from and what the launch is told.
 """
@@ -23,24 +23,38 @@ from webapp.datasets.access import get_version_for_user
 from webapp.datasets.models import DatasetVersion
 from webapp.datasets.proposals import Proposal, propose
 from webapp.runs.access import get_checkpoint_for_user, get_run_for_user
+from webapp.runs.model_paths import find_run_of_path, is_path
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.preflight import can_use_answers
 from webapp.runs.services import launch_run, restart_from
 
 LONGEST_NAME = 120
+LONGEST_REF = 500
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a launch starts from; at most one of them is set.
-
-    But a dataset may stand with the preset that the run on it is made from.
-    """
+    """What a launch starts from: at most one; a dataset may come with a preset's settings."""
 
     preset: Preset | None = None
     parent: Run | None = None
     checkpoint: Checkpoint | None = None
     dataset: DatasetVersion | None = None
+    model: str = ""
+    """Model reference."""
+    model_run: Run | None = None
+    """The run whose checkpoint or export the model is."""
+
+    @property
+    def as_preset(self) -> Preset | None:
+        """The preset whose document the form opens with; None where it is another one's."""
+        others = (self.checkpoint, self.parent, self.dataset, self.model or None)
+        return self.settings if all(other is None for other in others) else None
+
+    @property
+    def settings(self) -> Preset:
+        """The preset whose settings hold where nothing else says more."""
+        return self.preset or PRESETS[0]
 
     @property
     def words(self) -> str:
@@ -51,22 +65,31 @@ class Origin:
         if self.parent is not None:
             return f"run #{self.parent.number}"
         if self.dataset is not None:
-            which = f"preset “{self.preset.title}”" if self.preset else "first preset"
-            return f"the {which} on {self.dataset}"
-        preset = self.preset or PRESETS[0]
-        return f"the preset “{preset.title}”"
+            return f"the preset “{self.settings.title}” on {self.dataset}"
+        if self.model:
+            return "the first preset on another model"
+        return f"the preset “{self.settings.title}”"
+
+    @property
+    def has_more_steps(self) -> bool:
+        """Whether the document asks for more steps than the checkpoint's run had."""
+        checkpoint = self.checkpoint
+        return checkpoint is not None and checkpoint.step >= checkpoint.run.total_steps
 
     def document(self) -> dict[str, Any]:
         """The document that the form opens with."""
         if self.checkpoint is not None:
             run = self.checkpoint.run
-            return {**run.spec, "name": _name(run.name, f" from step {self.checkpoint.step}")}
+            spec = with_steps_left(run.spec, self.checkpoint.step)
+            return {**spec, "name": _name(run.name, f" from step {self.checkpoint.step}")}
         if self.parent is not None:
             return {**self.parent.spec, "name": next_name(self.parent.name)}
-        preset = self.preset or PRESETS[0]
-        document = preset.spec.model_dump(mode="json")
+        document = self.settings.spec.model_dump(mode="json")
         if self.dataset is not None and self.proposal is not None:
             return {**document, **_on_dataset(self.dataset, document, self.proposal)}
+        if self.model:
+            trained = self.model_run.name if self.model_run else _last_part(self.model)
+            return {**document, "name": _name(f"On {trained}", ""), "model": {"ref": self.model}}
         return document
 
     @cached_property
@@ -74,7 +97,7 @@ class Origin:
         """What the dataset's own answers and size say about the run; None without a dataset."""
         if self.dataset is None:
             return None
-        spec = (self.preset or PRESETS[0]).spec
+        spec = self.settings.spec
         return propose(
             self.dataset, spec.model_dump(mode="json"), partial(can_use_answers, spec.reward)
         )
@@ -86,6 +109,8 @@ class Origin:
             return self.checkpoint.run.project
         if self.parent is not None:
             return self.parent.project
+        if self.model_run is not None:
+            return self.model_run.project
         return self.dataset.dataset.project if self.dataset is not None else None
 
     def hidden(self) -> dict[str, str]:
@@ -95,8 +120,10 @@ class Origin:
         if self.parent is not None:
             return {"from": str(self.parent.number)}
         if self.dataset is not None:
-            preset = {"preset": self.preset.slug} if self.preset else {}
-            return {"dataset": str(self.dataset.pk), **preset}
+            settings = {"preset": self.preset.slug} if self.preset else {}
+            return {"dataset": str(self.dataset.pk), **settings}
+        if self.model:
+            return {"model": self.model}
         return {"preset": self.preset.slug} if self.preset else {}
 
 
@@ -109,6 +136,8 @@ def find_origin(user: User | AnonymousUser, values: Mapping[str, str]) -> Origin
     preset = _preset(values.get("preset", ""))
     if key := values.get("dataset"):
         return Origin(dataset=get_version_for_user(user, key), preset=preset)
+    if ref := values.get("model"):
+        return _on_model(user, ref[:LONGEST_REF].replace("\0", ""))
     return Origin(preset=preset)
 
 
@@ -151,6 +180,14 @@ def next_name(name: str) -> str:
     return _name(name, " (2)")
 
 
+def with_steps_left(spec: dict[str, Any], done: int) -> dict[str, Any]:
+    """The spec, its last stage twice as long where all its steps are done already."""
+    stages = [dict(stage) for stage in spec["stages"]]
+    if sum(stage["steps"] for stage in stages) <= done:
+        stages[-1]["steps"] *= 2
+    return {**spec, "stages": stages}
+
+
 def _on_dataset(
     version: DatasetVersion, document: dict[str, Any], proposal: Proposal
 ) -> dict[str, Any]:
@@ -167,6 +204,18 @@ def _on_dataset(
     domain = DatasetDomain.model_validate(fields).model_dump(mode="json")
     name = _name(f"Train on {version.dataset.name}", "")
     return {"name": name, "domains": [domain], **proposal.changes}
+
+
+def _on_model(user: User | AnonymousUser, ref: str) -> Origin:
+    """A run on another model: one of a run that the user sees goes to that run's project."""
+    runs = Run.objects.visible_to(user).select_related("project")
+    run_id = find_run_of_path(ref) if is_path(ref) else None
+    return Origin(model=ref, model_run=runs.filter(pk=run_id).first() if run_id else None)
+
+
+def _last_part(ref: str) -> str:
+    """What a model is called, without the folders or the organisation before it."""
+    return ref.rstrip("/").rpartition("/")[2] or ref
 
 
 def _name(name: str, ending: str) -> str:

@@ -21,6 +21,7 @@ from training_core.contract.field_errors import FieldError
 from training_core.contract.rewards import RewardSpec, iter_leaves
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
 from training_core.contract.stages import SftStage
+from training_core.contract.wheels import is_wheel, problem_with_wheel
 from training_core.domains.dataset import fill_template, make_item
 from training_core.rewards.completion import CompletionView
 from training_core.rewards.gold import gold_faults
@@ -29,7 +30,8 @@ from webapp.accounts.models import Project
 from webapp.datasets.models import DatasetVersion
 from webapp.datasets.services import find_version, sample_answers
 from webapp.runs import probe
-from webapp.runs.model_paths import is_path, problem_with_path
+from webapp.runs.model_paths import find_run_of_path, is_path, no_model, problem_with_path
+from webapp.runs.models import Run
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*/[A-Za-z0-9][\w.\-]*")
 LONGEST_HUB_ID = 96
@@ -40,10 +42,11 @@ SAMPLED_ANSWERS = 200
 def check(spec: RunSpec, project: Project | None = None) -> list[FieldError]:
     """Everything that is wrong, in the order of the spec's fields; empty when it may start.
 
-    With a project, datasets of other projects do not exist.
+    With a project, datasets of other projects do not exist, nor do checkpoints and exports of their
+    runs.
     """
     return [
-        *_model_errors(spec.model.ref),
+        *_model_errors(spec.model.ref, project),
         *_domain_errors(spec, project),
         *_stage_errors(spec),
         *_evaluation_errors(spec),
@@ -92,21 +95,34 @@ def fill_content_hashes(spec: RunSpec) -> RunSpec:
     return spec.model_copy(update={"domains": domains})
 
 
-def _model_errors(ref: str) -> Iterator[FieldError]:
-    """A model that is neither built in, nor on disk, nor spelled like a hub id."""
+def _model_errors(ref: str, project: Project | None) -> Iterator[FieldError]:
+    """A model that is neither built in, nor on disk or installed, nor spelled like a hub id."""
     if ref in {BUILTIN_MODEL, TINY_MODEL}:
         return
-    if is_path(ref):
+    if is_path(ref) and _is_of_another_project(ref, project):
+        yield FieldError("model.ref", no_model(ref))
+    elif is_path(ref):
         if problem := problem_with_path(ref):
+            yield FieldError("model.ref", problem)
+    elif is_wheel(ref):
+        if problem := problem_with_wheel(ref):
             yield FieldError("model.ref", problem)
     elif not HUB_ID.fullmatch(ref):
         yield FieldError(
             "model.ref",
             f"{ref!r} is no model: use {BUILTIN_MODEL}, {TINY_MODEL}, a hub id such as org/name, "
-            "or a path that begins with / or ./.",
+            "a path that begins with / or ./, or wheel:NAME.",
         )
     elif len(ref) > LONGEST_HUB_ID:
         yield FieldError("model.ref", f"A hub id has at most {LONGEST_HUB_ID} characters.")
+
+
+def _is_of_another_project(ref: str, project: Project | None) -> bool:
+    """Whether a path leads to weights of a run that the project's members need not see."""
+    run_id = find_run_of_path(ref)
+    if run_id is None or project is None:
+        return False
+    return Run.objects.filter(pk=run_id).exclude(project=project).exists()
 
 
 def _domain_errors(spec: RunSpec, project: Project | None) -> Iterator[FieldError]:

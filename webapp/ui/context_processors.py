@@ -33,9 +33,11 @@ class NavEntry(NamedTuple):
 
 
 NAVIGATION = (
+    NavEntry("home", _("Home"), "home", "g h"),
     NavEntry("runs:index", _("Runs"), "runs", "g r"),
     NavEntry("runs:launch", _("New run"), "plus", "n"),
     NavEntry("datasets:index", _("Datasets"), "data", "g d"),
+    NavEntry("registry:index", _("Models"), "models", "g m"),
     NavEntry("glass:index", _("Glass"), "glass", "g g"),
     NavEntry("workers:index", _("Workers"), "workers", "g w"),
     NavEntry("people:index", _("People"), "people", "g p"),

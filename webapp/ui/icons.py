@@ -7,11 +7,16 @@ from __future__ import annotations
 
 ICONS: dict[str, str] = {
     "runs": '<path d="M2 13.5h12M3 11l3.2-4 2.6 2.4L13 4"/><path d="M10.4 4H13v2.6"/>',
+    "home": '<path d="M2.4 7.6L8 2.8l5.6 4.8M4 6.6v6.6h8V6.6"/>',
     "plus": '<path d="M8 3v10M3 8h10"/>',
     "data": (
         '<ellipse cx="8" cy="3.8" rx="5.2" ry="2"/>'
         '<path d="M2.8 3.8v8.4c0 1.1 2.3 2 5.2 2s5.2-.9 5.2-2V3.8"/>'
         '<path d="M2.8 8c0 1.1 2.3 2 5.2 2s5.2-.9 5.2-2"/>'
+    ),
+    "models": (
+        '<path d="M8 1.8l5.6 3.1v6.2L8 14.2l-5.6-3.1V4.9z"/>'
+        '<path d="M2.4 4.9L8 8l5.6-3.1M8 8v6.2"/>'
     ),
     "workers": (
         '<rect x="2.2" y="2.6" width="11.6" height="4.4" rx="1"/>'

@@ -77,6 +77,11 @@ class Standing:
         return {project.pk for project in self.where(Right.LAUNCH)}
 
     @property
+    def exports_in(self) -> set[int]:
+        """Keys of the projects in which the person makes checkpoints into model folders."""
+        return {project.pk for project in self.where(Right.EXPORT)}
+
+    @property
     def adds_datasets_in(self) -> set[int]:
         """Keys of the projects to which the person adds datasets."""
         return {project.pk for project in self.where(Right.ADD_DATASETS)}

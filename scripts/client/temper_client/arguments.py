@@ -28,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     _add_launch(commands)
     _add_runs(commands)
     _add_deeds(commands)
+    _add_export(commands)
     _add_data(commands)
     return top
 
@@ -89,6 +90,24 @@ def _add_deeds(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     delete.add_argument("--name", required=True, help="its name, to show that you mean this one")
 
 
+def _add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """export."""
+    export = commands.add_parser("export", help="make a checkpoint into a model folder, fetch it")
+    _add_run(export)
+    export.add_argument(
+        "--checkpoint", default="latest", type=_checkpoint, help="latest (default), best, or a step"
+    )
+    export.add_argument(
+        "--dtype",
+        default="float32",
+        choices=("float32", "bfloat16"),
+        help="float32 (default) keeps the weights bit for bit, bfloat16 halves their size",
+    )
+    export.add_argument("-o", "--output", type=Path, help="folder to write (default: named by run)")
+    export.add_argument("--key", default="", help="ask once for this key, however often called")
+    export.add_argument("--no-wait", action="store_true", help="only ask; fetch it another time")
+
+
 def _add_data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """import, datasets, presets."""
     upload = commands.add_parser("import", help="upload a CSV or JSONL file as a dataset version")
@@ -110,6 +129,13 @@ def _add_data(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _add_run(one: argparse.ArgumentParser) -> None:
     """The run that a command is about."""
     one.add_argument("run", type=_number, help="number of the run: 12 or #12")
+
+
+def _checkpoint(text: str) -> str:
+    """`latest`, `best` or a step."""
+    if text in {"latest", "best"} or (text.isascii() and text.isdecimal() and len(text) < 10):
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is none; write latest, best or a step such as 40")
 
 
 def _number(text: str) -> int:

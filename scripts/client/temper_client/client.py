@@ -16,6 +16,7 @@ from typing import Any, Self
 from temper_client.config import Config, load_config
 from temper_client.connection import UPLOAD_TIMEOUT, Connection, OnWait, given, say_nothing
 from temper_client.errors import TemperError
+from temper_client.fetching import Told, fetch_folder, hear_nothing
 from temper_client.models import (
     Caller,
     Check,
@@ -23,6 +24,8 @@ from temper_client.models import (
     CheckpointList,
     Dataset,
     DatasetPage,
+    Export,
+    ExportList,
     Import,
     LogPiece,
     Preset,
@@ -158,6 +161,46 @@ class Temper:
         """Checkpoints of a run, the newest first."""
         path = f"/runs/{number}/checkpoints"
         return self.connection.ask(CheckpointList, "GET", path).items
+
+    def export(
+        self,
+        number: int,
+        checkpoint: str | int = "latest",
+        dtype: str = "float32",
+        *,
+        key: str = "",
+    ) -> Export:
+        """Have a checkpoint made into a model folder: `latest`, `best` or a step.
+
+        dtype is float32 (bit for bit) or bfloat16 (half the size). One that stands is the answer.
+        """
+        body = {"checkpoint": str(checkpoint), "dtype": dtype}
+        headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+        path = f"/runs/{number}/exports"
+        return self.connection.ask(Export, "POST", path, is_safe=True, json=body, headers=headers)
+
+    def exports(self, number: int) -> list[Export]:
+        """Exports of a run, the newest first."""
+        return self.connection.ask(ExportList, "GET", f"/runs/{number}/exports").items
+
+    def export_(self, export_id: uuid.UUID) -> Export:
+        """An export as it is now."""
+        return self.connection.ask(Export, "GET", f"/exports/{export_id}")
+
+    def cancel_export(self, export_id: uuid.UUID) -> Export:
+        """Have it not made."""
+        return self.connection.ask(Export, "POST", f"/exports/{export_id}/cancel")
+
+    def delete_export(self, export_id: uuid.UUID) -> None:
+        """Remove its folder from the server."""
+        self.connection.send("DELETE", f"/exports/{export_id}")
+
+    def download(self, export: Export, folder: Path, told: Told = hear_nothing) -> None:
+        """Write a ready export to a folder that is not there yet; it appears whole and checked.
+
+        What was broken off goes on in FOLDER.partial. `told` hears how many bytes are here.
+        """
+        fetch_folder(self.connection, export, folder, told)
 
     def curves_csv(self, number: int, keys: Sequence[str], **options: Any) -> str:
         """Points of metrics as CSV; options are x, from, to, budget, smooth."""

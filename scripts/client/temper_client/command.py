@@ -17,6 +17,7 @@ from temper_client.arguments import parser
 from temper_client.client import DEEDS, Temper
 from temper_client.config import Config, clean_url, load_config, save_config
 from temper_client.errors import EndedBadlyError, RefusedError, TemperError
+from temper_client.exporting import export_checkpoint
 from temper_client.models import Import, Run
 from temper_client.watching import line, watch
 from temper_client.words import duration, log_text, number, plain, size
@@ -240,6 +241,7 @@ COMMANDS: dict[str, Do] = {
     "logs": _logs,
     "curves": _curves,
     "delete": _delete,
+    "export": export_checkpoint,
     "import": _import,
     "datasets": _datasets,
     "presets": _presets,
@@ -269,10 +271,12 @@ def _complain(error: TemperError, asked: argparse.Namespace) -> None:
 
 
 def _say_how_to_go_on(asked: argparse.Namespace) -> None:
-    """After Ctrl+C: what became of the run that was looked at."""
+    """After Ctrl+C: what became of the run or export that was waited for."""
     out = Console(stderr=True, highlight=False, markup=False)
     number_ = getattr(asked, "run", None)
-    if number_ is not None:
+    if asked.command == "export":
+        out.print("\nThe server goes on with the export. The same command goes on from here.")
+    elif number_ is not None:
         out.print(f"\nRun #{number_} goes on. Watch it again with: temper watch {number_}")
         out.print(f"End it with: temper stop {number_}")
 

@@ -14,6 +14,7 @@ from temper_client.errors import RefusedError, UnreachableError
 from temper_client.models import Answer, FieldProblem, ProblemDocument
 
 T = TypeVar("T", bound=Answer)
+R = TypeVar("R")
 TIMEOUT = httpx2.Timeout(30.0, connect=5.0)
 UPLOAD_TIMEOUT = httpx2.Timeout(600.0, connect=5.0)
 RETRIED = frozenset({429, 500, 502, 503, 504})
@@ -67,10 +68,17 @@ class Connection:
     ) -> httpx2.Response:
         """A request; `is_safe` says that sending it twice does no harm, as every GET."""
         if method == "GET" or is_safe:
-            return self._patiently(lambda: self._once(method, path, **options))
+            return self.patiently(lambda: self._once(method, path, **options))
         return self._once(method, path, **options)
 
-    def _patiently(self, request: Callable[[], httpx2.Response]) -> httpx2.Response:
+    def open_body(self, path: str, headers: Mapping[str, str]) -> httpx2.Response:
+        """A GET whose body is read bit by bit and closed by the caller; tried once.
+
+        Raises RefusedError or UnreachableError.
+        """
+        return self._once("GET", path, headers=headers, is_streamed=True)
+
+    def patiently(self, request: Callable[[], R]) -> R:
         """Try until it works or patience ends."""
         waited, pause = 0.0, 0.5
         while True:
@@ -86,14 +94,24 @@ class Connection:
             waited += pause
             pause = min(pause * 2, LONGEST_WAIT_S)
 
-    def _once(self, method: str, path: str, **options: Any) -> httpx2.Response:
+    def silence(self, error: Exception) -> UnreachableError:
+        """What the caller hears of a connection that failed."""
+        return UnreachableError(
+            f"{self.url} does not answer: {str(error) or type(error).__name__}."
+        )
+
+    def _once(
+        self, method: str, path: str, *, is_streamed: bool = False, **options: Any
+    ) -> httpx2.Response:
         """Send it. Raises RefusedError or UnreachableError."""
+        patience = options.pop("timeout", httpx2.USE_CLIENT_DEFAULT)
+        request = self._http.build_request(method, path, timeout=patience, **options)
         try:
-            response = self._http.request(method, path, **options)
+            response = self._http.send(request, stream=is_streamed)
+            if response.status_code >= 300:
+                response.read()
         except httpx2.HTTPError as error:
-            raise UnreachableError(
-                f"{self.url} does not answer: {str(error) or type(error).__name__}."
-            ) from error
+            raise self.silence(error) from error
         if response.status_code >= 400:
             raise _refusal(response)
         if response.status_code >= 300:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from temper_client.models import FieldProblem
 
 EXIT_CODES = {
-    0: "done; with --watch or --wait: the run succeeded, the import is done",
-    1: "a run that was watched failed or was stopped, or an import was rejected",
-    2: "the command was written wrongly, or a file cannot be read",
+    0: "done; a run that was watched succeeded, an import is done, an export is here",
+    1: "a run that was watched failed or was stopped, an import was rejected, an export failed",
+    2: "the command was written wrongly, or a file cannot be read or written",
     3: "the server refused: a field is wrong, the state does not allow it, no such thing",
     4: "the server cannot be reached",
     5: "not signed in: the token is missing, unknown, expired or lacks a scope",
-    130: "interrupted; a run that was watched goes on",
+    130: "interrupted; a run that was watched goes on, so does an export",
 }
 
 
@@ -47,6 +47,6 @@ class RefusedError(TemperError):
 
 
 class EndedBadlyError(TemperError):
-    """A run or an import came to an end that is not the good one."""
+    """A run, an import or an export came to an end that is not the good one."""
 
     exit_code = 1

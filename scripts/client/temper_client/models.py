@@ -182,6 +182,53 @@ class CheckpointList(Answer):
     items: list[Checkpoint]
 
 
+class ExportedFile(Answer):
+    """One file of an exported folder."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+class ExportCheck(Answer):
+    """What loading the exported folder has shown."""
+
+    tokens: int
+    largest_difference: Number
+    same_choice: int
+
+
+class Export(Answer):
+    """A checkpoint on its way to a plain model folder, or as one."""
+
+    id: UUID
+    run: int
+    project: str
+    step: int
+    dtype: str
+    owner: str
+    state: Literal["queued", "running", "ready", "failed", "cancelled", "expired"]
+    message: str
+    advice: str
+    doing: str
+    done: int
+    total: int
+    folder: str
+    parameters: int
+    size_bytes: int
+    files: list[ExportedFile]
+    check: ExportCheck | None
+    created_at: datetime
+    finished_at: datetime | None
+    expires_at: datetime | None
+
+
+class ExportList(Answer):
+    """Exports of a run."""
+
+    items: list[Export]
+
+
 class Membership(Answer):
     """A project that the caller is in."""
 
@@ -249,6 +296,10 @@ MODEL_OF_SCHEMA: dict[str, type[Answer]] = {
     "ImportOut": Import,
     "CheckpointOut": Checkpoint,
     "CheckpointList": CheckpointList,
+    "ExportedFileOut": ExportedFile,
+    "ExportCheckOut": ExportCheck,
+    "ExportOut": Export,
+    "ExportList": ExportList,
     "MembershipOut": Membership,
     "CallerOut": Caller,
     "PresetOut": Preset,

@@ -51,7 +51,9 @@ export class Chart {
     if (this.isDrawn) {
       this.foot.textContent = `Not up to date: ${error.message}`;
     } else {
-      const action = { text: "Try again", onclick: retry };
+      const action = error.isSignedOut
+        ? { text: "Sign in again", onclick: () => location.reload() }
+        : { text: "Try again", onclick: retry };
       this.#replace(stateBox("error", "The curve could not be loaded", error.message, action));
     }
   }

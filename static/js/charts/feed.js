@@ -67,7 +67,7 @@ async function fetchJson(address) {
     throw new FeedError("The server cannot be reached. It is tried again by itself.");
   }
   if (answer.status === 401) {
-    throw new FeedError("You are signed out. Reload the page to sign in.", true);
+    throw new FeedError("You are signed out.", true);
   }
   if (!answer.ok) {
     throw new FeedError(await errorWords(answer));

@@ -64,7 +64,10 @@ class Grid {
       this.board.refresh();
     } catch (error) {
       if (this.charts.size === 0) {
-        const action = { text: "Try again", onclick: () => this.loadKeys() };
+        const action = error.isSignedOut
+          ? { text: "Sign in again", onclick: () => location.reload() }
+          : { text: "Try again", onclick: () => this.loadKeys() };
+        document.body.addEventListener("temper:back", () => this.loadKeys(), { once: true });
         this.sections.replaceChildren(
           stateBox("error", "The metrics could not be loaded", error.message, action),
         );

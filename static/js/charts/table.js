@@ -35,7 +35,9 @@ export function tableOf(key, curve, axis, unit, csvAddress) {
     make("thead", {}, make("tr", {}, ...head.map((text) => headCell(text)))),
     make("tbody", {}, ...rows),
   );
-  const wrap = make("div", { class: "chart-table-wrap", tabindex: "0" }, table);
+  const label = `${key} as a table`;
+  const scrolls = { tabindex: "0", role: "region", "aria-label": label };
+  const wrap = make("div", { class: "chart-table-wrap", ...scrolls }, table);
   if (first > 0) {
     const words = `The newest ${ROWS} of ${count(line.x.length)} drawn points. `;
     wrap.append(

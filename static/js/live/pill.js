@@ -7,8 +7,9 @@ const WORDS = {
   "signed-out": ["signed out", "Your session has ended. Reload the page to sign in."],
 };
 
-/** Show a status: live, catching-up, offline or signed-out. */
+/** Show a status: live, catching-up, offline or signed-out; the page hears `temper:live`. */
 export function drawPill(status) {
+  document.dispatchEvent(new CustomEvent("temper:live", { detail: { status } }));
   const pill = document.getElementById("live");
   if (!pill) {
     return;

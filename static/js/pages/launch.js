@@ -10,6 +10,7 @@ document.addEventListener("click", onClick);
 document.body.addEventListener("htmx:afterSettle", onSettled);
 document.body.addEventListener("temper:show", (event) => showPath(event.detail.path));
 showErrors();
+showAddressed();
 
 function onInput(event) {
   const target = event.target;
@@ -87,6 +88,14 @@ function onClick(event) {
   const line = event.target.closest?.("[data-line]");
   if (line) {
     selectLine(document.querySelector("[data-yaml]"), Number(line.dataset.line));
+  }
+}
+
+/* A link to a field may lead behind a fold. */
+function showAddressed() {
+  const path = location.hash.match(/^#(?:field|item)-([\w.]+)$/)?.[1];
+  if (path) {
+    showPath(path);
   }
 }
 

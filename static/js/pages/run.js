@@ -8,6 +8,7 @@ const page = document.getElementById("run");
 const run = page.dataset;
 const number = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const refreshHead = paced(() => refresh("#run-live", run.liveUrl), 500);
+const refreshChanged = paced(() => refresh("#run-changed", run.changedUrl), 500);
 const refreshEvaluations = paced(() => refresh("#run-evals", run.evaluationsUrl), 500);
 
 listen([`run:${run.run}`], {
@@ -15,6 +16,7 @@ listen([`run:${run.run}`], {
   state(data) {
     announce(data.state);
     refreshHead();
+    refreshChanged();
   },
   checkpoint: refreshHead,
   notice: refreshHead,
@@ -27,6 +29,7 @@ listen([`run:${run.run}`], {
   resync() {
     refreshHead();
     refreshEvaluations();
+    refreshChanged();
   },
 });
 document.body.addEventListener("temper:say", (event) => say(event.detail.text));

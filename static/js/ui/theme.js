@@ -5,11 +5,14 @@ const YEAR_S = 31536000;
 
 export function startTheme() {
   for (const button of document.querySelectorAll("[data-theme-toggle]")) {
-    button.addEventListener("click", () => {
-      const now = document.documentElement.dataset.theme ?? "";
-      setTheme(ORDER[(ORDER.indexOf(now) + 1) % ORDER.length]);
-    });
+    button.addEventListener("click", cycleTheme);
   }
+}
+
+/** The next of the system's, light and dark. */
+export function cycleTheme() {
+  const now = document.documentElement.dataset.theme ?? "";
+  setTheme(ORDER[(ORDER.indexOf(now) + 1) % ORDER.length]);
 }
 
 export function setTheme(theme) {

@@ -14,6 +14,7 @@ from webapp.accounts.models import User
 from webapp.api.scopes import Scope
 from webapp.api.services import create_token
 from webapp.datasets import dispatch as datasets_dispatch
+from webapp.registry import dispatch as registry_dispatch
 from webapp.runs import dispatch as runs_dispatch
 
 
@@ -75,3 +76,4 @@ def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker listens here; a message would only time out."""
     monkeypatch.setattr(runs_dispatch, "send_task", lambda *_: True)
     monkeypatch.setattr(datasets_dispatch, "send_task", lambda *_: True)
+    monkeypatch.setattr(registry_dispatch, "send_task", lambda *_: True)

@@ -78,6 +78,12 @@ RULES: dict[str, Rule] = {
     "get_rollouts": OF_A_MEMBER,
     "list_checkpoints": OF_A_MEMBER,
     "list_evaluations": OF_A_MEMBER,
+    "list_exports": OF_A_MEMBER,
+    "get_export": OF_A_MEMBER,
+    "download_export": OF_A_MEMBER,
+    "make_export": Rule(Scope.LAUNCH, only(*LAUNCHERS, status=201), sent={"checkpoint": "best"}),
+    "cancel_export": deed(409),
+    "delete_export": deed(204),
     "get_dataset": OF_A_MEMBER,
     "list_records": OF_A_MEMBER,
     "get_import": Rule(Scope.READ, only(*CURATORS, others=404)),
@@ -104,4 +110,5 @@ RULES: dict[str, Rule] = {
     ),
     "start_import": Rule(Scope.DATA, only(*CURATORS, others=404), sent=COLUMNS),
 }
-"""By operation id. The run is at work, so it can be stopped and not resumed, archived, deleted."""
+"""By operation id. The run is at work, so it can be stopped and not resumed, archived, deleted; its
+export is ready, so there is nothing to cancel."""

@@ -13,6 +13,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from tests.webapp.api.operation_rules import PEOPLE, RULES, Rule
+from tests.webapp.registry.exports import make_ready
 from tests.webapp.stories import Story, launch
 from webapp.accounts.models import Membership, Project, Role, User
 from webapp.api.openapi import METHODS
@@ -21,6 +22,7 @@ from webapp.api.services import create_token
 from webapp.api.site import api
 from webapp.datasets import services as datasets
 from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
+from webapp.registry.models import ModelExport
 from webapp.runs.models import Run
 
 DOCUMENT: dict[str, Any] = dict(api.get_openapi_schema(path_prefix="/api/v1/"))
@@ -40,6 +42,7 @@ class House(NamedTuple):
     run: Run
     dataset: Dataset
     job: DatasetImport
+    export: ModelExport
 
     def address(self, name: str) -> str:
         """Where an operation is."""
@@ -50,6 +53,7 @@ class House(NamedTuple):
             "group": self.run.rollout_groups.first().pk if "{group}" in path else 0,
             "dataset": self.dataset.pk,
             "import_id": self.job.pk,
+            "export_id": self.export.pk,
         }
         query = RULES[name].query.format(run=self.run)
         return path.format(**fillings) + (f"?{quote(query, safe='=&')}" if query else "")
@@ -57,13 +61,14 @@ class House(NamedTuple):
 
 @pytest.fixture
 def house(bob: User) -> House:
-    """A run at work, a dataset with a version, and an upload that is none yet."""
+    """A run at work with an export, a dataset with a version, and an upload that is none yet."""
     story = Story(launch(bob)).start()
-    story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61).checkpoint(61)
+    story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61).checkpoint(61, best=True)
     job = datasets.store_upload(bob, "a.csv", [FILE.encode()])
     dataset = Dataset.objects.create(name="sums", owner=bob)
     DatasetVersion.objects.create(dataset=dataset, number=1, state="ready", content_hash="x")
-    return House(story.run, dataset, job)
+    checkpoint = story.run.checkpoints.select_related("run__project").get()
+    return House(story.run, dataset, job, make_ready(checkpoint, bob))
 
 
 @pytest.fixture

@@ -123,6 +123,7 @@ def test_nobody_gets_in_without_a_token(house: House) -> None:
     for method, path in CALLS:
         address = path.replace("{number}", str(house.run)).replace("{slug}", "tiny-model")
         address = address.replace("{group}", "1").replace("{dataset}", "1")
+        address = address.replace("{export_id}", "6b0f7b1e-0000-4000-8000-000000000000")
         address = address.replace("{import_id}", "6b0f7b1e-0000-4000-8000-000000000000")
         for headers in ({}, {"Authorization": "Bearer temper_wrong"}):
             answer = httpx2.request(method, house.url + address, headers=headers)

@@ -12,7 +12,7 @@ from django.urls import reverse
 from tests.webapp.glass.steps import FIELDS, ask, claim, fail, finish, make_result, show
 from tests.webapp.hostile import NAMES, RAW_MARKUP
 from tests.webapp.stories import Story, launch
-from training_core.contract.glass import DomainPrompt
+from training_core.contract.glass import DomainPrompt, GlassProgress
 from webapp.accounts.models import Membership, Project, Role, User
 from webapp.glass.access import get_own_glass_step, glass_project
 from webapp.glass.models import GlassStep
@@ -163,6 +163,16 @@ def test_a_running_step_shows_its_completions_grow(browser: Client, ada: User) -
     assert "1 of 4" in text
     assert "&lt;answer&gt;1" in text
     assert "What is 7 + 8?" in text
+
+
+def test_a_model_that_is_fetched_counts_its_megabytes(browser: Client, step: GlassStep) -> None:
+    claim(step)
+    step.directory.write_progress(GlassProgress(phase="load", done=3, total=269))
+    text = page(browser, step, "glass:live")
+    assert "Fetching the model from the hub" in text
+    assert "3 of 269" in text
+    step.directory.write_progress(GlassProgress(phase="load", done=269, total=269))
+    assert "Loading the model" in page(browser, step, "glass:live")
 
 
 def test_a_step_that_is_done_tells_the_whole_story(browser: Client, ada: User) -> None:

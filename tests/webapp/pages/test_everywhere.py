@@ -11,14 +11,16 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
+from tests.webapp.registry.exports import make_ready
 from tests.webapp.stories import Story, launch
 from webapp.accounts.models import User
 from webapp.datasets import services as datasets
+from webapp.runs.models import Checkpoint
 from webapp.workers_page.services import WorkerFacts, worker_seen
 from webapp.workers_page.views import index as workers_view
 
 OPEN = {"account_login", "account_signup", "account_reset_password", "login_link"}
-OURS = ("runs", "rollouts", "datasets", "glass", "workers", "people", "ui")
+OURS = ("runs", "rollouts", "datasets", "glass", "registry", "workers", "people", "ui")
 
 
 def addresses(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -36,6 +38,7 @@ FILLINGS = {
     "<int:number>": "1",
     "<int:pk>": "1",
     "<uuid:run_id>": "6b0f7b1e-0000-4000-8000-000000000000",
+    "<uuid:export_id>": "6b0f7b1e-0000-4000-8000-000000000000",
     "<uuid:import_id>": "6b0f7b1e-0000-4000-8000-000000000000",
     "<uuid:glass_id>": "6b0f7b1e-0000-4000-8000-000000000000",
     "<uuid:version_id>": "6b0f7b1e-0000-4000-8000-000000000000",
@@ -81,6 +84,7 @@ def full_house(ada: User) -> None:
     """One of everything."""
     story = Story(launch(ada)).start()
     story.evaluate(0, "start", "base model", 0.04).step(61).rollouts(61).checkpoint(61)
+    make_ready(Checkpoint.objects.get(run=story.run), ada, pk=FILLINGS["<uuid:export_id>"])
     story.say("hello\n").phase(62, "rollout", 1, 8)
     job = datasets.store_upload(ada, "a.csv", [b"prompt,answer\n" + b"q,1\n"])
     assert job.state == "uploaded"

@@ -41,7 +41,7 @@ def test_a_link_is_shown_once_and_brings_somebody_new_in(admin: Client, main: Pr
     guest = Client()
     opened = guest.get(path).content.decode()
     assert "ada</bdi> invites you as <strong>reviewer</strong>" in " ".join(opened.split())
-    assert guest.post(path, NEW).headers["Location"] == "/runs/"
+    assert guest.post(path, NEW).headers["Location"] == "/"
     joined = User.objects.get(username="newcomer")
     assert guest.get("/runs/").status_code == 200
     membership = Membership.objects.get(user=joined, role=Role.REVIEWER)

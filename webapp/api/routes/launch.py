@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
-from pydantic import BeforeValidator, Field
 
 from webapp.accounts.models import User
 from webapp.api.auth import BearerToken, user_of
@@ -18,17 +16,18 @@ from webapp.api.bodies import (
     read_yaml_text,
     with_lines,
 )
+from webapp.api.checkpoints import CheckpointName, find_checkpoint
 from webapp.api.outputs.document import Document
 from webapp.api.outputs.runs import RunOut, run_out
 from webapp.api.params import LARGEST, RunNumber, Text
 from webapp.api.problems import Problem, bad_fields
 from webapp.api.projects import launch_project
-from webapp.api.replay import answer_once
+from webapp.api.replay import answer_once, hash_body
 from webapp.api.routes import runs
 from webapp.api.scopes import Scope
 from webapp.runs.access import get_run_for_user, refuse_without_launch
 from webapp.runs.forecast import forecast, queue_now
-from webapp.runs.models import Checkpoint, Run
+from webapp.runs.models import Run
 from webapp.runs.origins import Origin, find_origin, launch_from
 from webapp.runs.refusals import LaunchRefused
 
@@ -89,17 +88,10 @@ ProjectSlug = Annotated[
 ]
 
 
-def _step_as_text(value: Any) -> Any:
-    """A step may be sent as a number."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
 class RestartIn(Document):
     """Where to go on from, and with what."""
 
-    checkpoint: Annotated[
-        str, BeforeValidator(_step_as_text), Field(pattern=r"^(latest|best|[0-9]{1,9})$")
-    ] = "latest"
+    checkpoint: CheckpointName = "latest"
     """`latest`, `best` (by held-out pass@1), or the step of a checkpoint that is on disk."""
     spec: dict[str, Any] | str | None = None
     """The whole RunSpec to go on with, or its YAML text; the run's own when left out."""
@@ -133,7 +125,7 @@ def launch_run(
         values = {"from": str(parent)} if parent is not None else {"preset": preset}
         return run_out(_launch(user, find_origin(user, values), sent, project), user)
 
-    return answer_once(request, user, lambda: _hash(request), deed)
+    return answer_once(request, user, lambda: hash_body(request), deed)
 
 
 @router.post(
@@ -176,11 +168,11 @@ def restart_run(request: HttpRequest, number: RunNumber, body: RestartIn) -> Htt
     refuse_without_launch(user)
 
     def deed() -> RunOut:
-        origin = Origin(checkpoint=_find_checkpoint(run, body.checkpoint))
+        origin = Origin(checkpoint=find_checkpoint(run, body.checkpoint))
         sent = _spec_sent(origin, body.spec)
         return run_out(_launch(user, origin, sent, body.project), user)
 
-    return answer_once(request, user, lambda: _hash(request), deed)
+    return answer_once(request, user, lambda: hash_body(request), deed)
 
 
 def _launch(user: User, origin: Origin, sent: SentDocument, slug: str) -> Run:
@@ -200,22 +192,3 @@ def _spec_sent(origin: Origin, spec: dict[str, Any] | str | None) -> SentDocumen
     if isinstance(spec, str):
         return read_yaml_text(spec)
     return SentDocument(origin.document() if spec is None else spec, None)
-
-
-def _find_checkpoint(run: Run, wanted: str) -> Checkpoint:
-    """The checkpoint on disk. Raises Problem 422."""
-    kept = run.checkpoints.on_disk().select_related("run__project").order_by("-step", "-pk")
-    if wanted.isdecimal():
-        kept = kept.filter(step=int(wanted))
-    elif wanted == "best":
-        kept = kept.filter(is_best=True)
-    found = kept.first()
-    if found is None:
-        words = "no checkpoint" if wanted == "latest" else f"no checkpoint {wanted}"
-        raise Problem(422, f"Run #{run.number} has {words} on disk.")
-    return found
-
-
-def _hash(request: HttpRequest) -> str:
-    """What stands for the body."""
-    return hashlib.sha256(request.body).hexdigest()

@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from training_core.contract.presets import Preset, find_preset
@@ -74,7 +75,7 @@ def _preset(slug: str) -> Preset | None:
     """The preset that an address names. Raises Http404."""
     preset = find_preset(slug) if slug else None
     if slug and preset is None:
-        raise Http404(f"There is no preset {slug}.")
+        raise Http404(_("There is no preset %(slug)s.") % {"slug": slug})
     return preset
 
 
@@ -83,8 +84,11 @@ def _refuse_who_may_not_launch(user: User, version: DatasetVersion) -> None:
     project = version.dataset.project
     if not may(user, Right.LAUNCH, project):
         raise PermissionDenied(
-            f"Trying a base model and launching in {project} need the right to launch. "
-            f"Ask {who_may(Right.LAUNCH, project)}."
+            _(
+                "Trying a base model and launching in %(project)s need the right to launch. Ask "
+                "%(who)s."
+            )
+            % {"project": project, "who": who_may(Right.LAUNCH, project)}
         )
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -61,9 +62,11 @@ def import_errors(request: HttpRequest, import_id: UUID) -> HttpResponse:
     job = get_import_for_user(signed_in(request), import_id)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="import-errors.csv"'
+    if get_language() != "en":
+        response.write("\ufeff")  # else spreadsheets take it for another encoding
     writer = csv.writer(response)
     writer.writerow(["row", "column", "code", "message"])
-    for error in job.errors:
+    for error in job.row_errors:
         texts = (plain_cell(error[name]) for name in ("column", "code", "message"))
         writer.writerow([error["row"], *texts])
     return response

@@ -7,6 +7,7 @@ import re
 from django.db.models import Count, Prefetch, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from webapp.datasets.access import (
@@ -89,5 +90,5 @@ def _number(request: HttpRequest, name: str) -> int | None:
     if not text:
         return None
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise Http404(f"{name} must be a whole number.")
+        raise Http404(_("%(name)s must be a whole number.") % {"name": name})
     return int(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from webapp.accounts.models import Project
@@ -27,10 +28,10 @@ def upload(request: HttpRequest) -> HttpResponse:
         return _page(request)
     project = _project(request)
     if project is None:
-        return _refuse(request, "You may not add datasets to the project that was chosen.")
+        return _refuse(request, _("You may not add datasets to the project that was chosen."))
     file = request.FILES.get("file")
     if file is None:
-        return _refuse(request, "Choose a file.")
+        return _refuse(request, _("Choose a file."))
     if problem := problem_with_size(file.size or 0):
         return _refuse(request, problem)
     job = store_upload(user, file.name or "upload", file.chunks(), project)

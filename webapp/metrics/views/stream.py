@@ -98,8 +98,8 @@ def news(request: HttpRequest) -> HttpResponse:
 def visible_topics(user: User | AnonymousUser, topics: frozenset[str]) -> frozenset[str]:
     """What of the topics the user may hear. Raises Http404 for runs alone of which they see none.
 
-    `runs` and `datasets` become the shares of the user's projects. A tab that still shows a run
-    that was deleted does not end the stream of the other tabs.
+    `runs`, `datasets` and `models` become the shares of the user's projects. A tab that still shows
+    a run that was deleted does not end the stream of the other tabs.
     """
     run_topics = topics - OPEN_TOPICS
     seen = visible_run_ids(user, {run_of(topic) for topic in run_topics})
@@ -112,7 +112,7 @@ def visible_topics(user: User | AnonymousUser, topics: frozenset[str]) -> frozen
 
 
 def shares(user: User | AnonymousUser, topic: str) -> set[str]:
-    """What of `runs` or `datasets` the user may hear.
+    """What of one of `PROJECT_TOPICS` the user may hear.
 
     An upload that is no dataset yet is told to its owner and to the curators, as pages do.
     """

@@ -9,13 +9,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from training_core.contract.presets import PRESETS
 from webapp.accounts.models import Project
 from webapp.accounts.roles import Right
 from webapp.runs.access import why_no_launch
 from webapp.runs.copy_as import copy_texts
 from webapp.runs.editor import Editor
 from webapp.runs.origins import find_origin, launch_from, new_key
+from webapp.runs.preset_cards import preset_cards
 from webapp.runs.refusals import LaunchRefused
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
@@ -92,7 +92,9 @@ def _launch(request: HttpRequest, editor: Editor) -> HttpResponse:
 
 def render_page(request: HttpRequest, editor: Editor, status: int = 200) -> HttpResponse:
     """The whole page."""
-    context: dict[str, Any] = {"editor": editor, "presets": PRESETS, "preset_key": new_key()}
+    context: dict[str, Any] = {"editor": editor, "preset_key": new_key()}
+    if editor.origin.checkpoint is None and editor.origin.parent is None:
+        context["cards"] = preset_cards(signed_in(request))
     return render(request, "runs/launch/page.html", context, status=status)
 
 
