@@ -27,6 +27,7 @@ from babel.messages.pofile import read_po, write_po  # noqa: E402
 from django.utils.translation.template import templatize  # noqa: E402
 
 from training_core.contract.field_errors import message_of, models_of, sentences  # noqa: E402
+from training_core.contract.metrics import METRICS  # noqa: E402
 from training_core.contract.spec import RunSpec  # noqa: E402
 from webapp.ui.schema_form.build import label_of, summary_of  # noqa: E402
 
@@ -81,10 +82,11 @@ def _found() -> Iterator[Found]:
     """Every marked text."""
     for file in sorted((ROOT / "webapp").rglob("*.py")):
         yield from _in(file, file.read_text(), "python", PYTHON, place(_app_of(file)))
-    for file in sorted((ROOT / "templates").rglob("*.html")):
+    for file in sorted([*(ROOT / "templates").rglob("*.html"), *_templates_of_apps()]):
         text = templatize(file.read_text(), origin=str(file))
         flat = re.sub(r"(?m)^[ \t]+", "", text)
         yield from _in(file, flat, "python", PYTHON, place(_app_of(file)))
+    yield from _of_metrics()
     for file in sorted((ROOT / "static/js").rglob("*.js")):
         yield from _in(file, file.read_text(), "javascript", SCRIPTS, place("ui", "djangojs"))
     for text in _of_the_contract():
@@ -106,6 +108,18 @@ def _of_the_contract() -> Iterator[str]:
                     for word in call.args
                     if isinstance(word, ast.Constant) and isinstance(word.value, str)
                 )
+
+
+def _templates_of_apps() -> Iterator[Path]:
+    """Those that lie in an app's own folder."""
+    return (ROOT / "webapp").glob("*/templates/**/*.html")
+
+
+def _of_metrics() -> Iterator[Found]:
+    """Meanings and units of the metrics: the contract has them, `webapp.metrics` translates."""
+    texts = {metric.meaning for metric in METRICS} | {metric.unit for metric in METRICS}
+    for text in texts - {"", "s", "bytes"}:
+        yield place("metrics"), "training_core/contract/metrics.py", text, None
 
 
 def _in(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.accounts.roles import Right, may, who_may
@@ -30,8 +31,9 @@ def may_write(user: User | AnonymousUser, run: Run) -> bool:
 def why_not_write(run: Run) -> str:
     """The sentence for somebody who reads and does not write."""
     if run.project.archived_at is not None:
-        return f"The project {run.project} is archived: nobody comments in it any more."
-    return f"Comments are written by {who_may(Right.COMMENT, run.project)}."
+        text = _("The project %(project)s is archived: nobody comments in it any more.")
+        return text % {"project": run.project}
+    return _("Comments are written by %(who)s.") % {"who": who_may(Right.COMMENT, run.project)}
 
 
 def get_commentable_run(user: User | AnonymousUser, number: int) -> Run:
@@ -46,7 +48,8 @@ def get_own_comment(user: User | AnonymousUser, number: int, pk: int) -> Comment
     """The comment, to edit it. Raises Http404, or PermissionDenied for somebody else's."""
     comment = _get(user, number, pk)
     if comment.author_id != user.pk:
-        raise PermissionDenied(f"{comment.author} wrote this; only they edit it.")
+        text = _("%(author)s wrote this; only they edit it.")
+        raise PermissionDenied(text % {"author": comment.author})
     if not may_write(user, comment.run):
         raise PermissionDenied(why_not_write(comment.run))
     return comment
@@ -57,8 +60,8 @@ def get_deletable_comment(user: User | AnonymousUser, number: int, pk: int) -> C
     comment = _get(user, number, pk)
     is_own = comment.author_id == user.pk and may_write(user, comment.run)
     if not is_own and not may(user, Right.MANAGE, comment.run.project):
-        who = who_may(Right.MANAGE, comment.run.project)
-        raise PermissionDenied(f"{comment.author} wrote this; only they or {who} delete it.")
+        values = {"author": comment.author, "who": who_may(Right.MANAGE, comment.run.project)}
+        raise PermissionDenied(_("%(author)s wrote this; only they or %(who)s delete it.") % values)
     return comment
 
 
@@ -68,5 +71,5 @@ def _get(user: User | AnonymousUser, number: int, pk: int) -> Comment:
     rows = Comment.objects.standing().select_related("author", "run__project")
     comment = rows.filter(run=run, pk=pk).first()
     if comment is None:
-        raise Http404("There is no such comment.")
+        raise Http404(_("There is no such comment."))
     return comment

@@ -9,6 +9,7 @@ import re
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.audit.record import record
@@ -70,11 +71,13 @@ def clean_text(text: str) -> str:
     """A text fit to be kept. Raises CommentRefused."""
     text = text.replace("\r\n", "\n").strip()
     if not text:
-        raise CommentRefused("Write something first.")
+        raise CommentRefused(_("Write something first."))
     if "\0" in text:
-        raise CommentRefused("The text holds a NUL character; take it out.")
+        raise CommentRefused(_("The text holds a NUL character; take it out."))
     if len(text) > LONGEST:
-        raise CommentRefused(f"At most {LONGEST:,} characters; this has {len(text):,}.")
+        most, size = f"{LONGEST:,}", f"{len(text):,}"
+        words = _("At most %(most)s characters; this has %(size)s.")
+        raise CommentRefused(words % {"most": most, "size": size})
     return text
 
 
@@ -82,24 +85,23 @@ def _place(run: Run, step: str, group: str, completion: str) -> dict[str, int | 
     """What the comment is about. Raises CommentRefused for what the run does not have."""
     if not step:
         if group or completion:
-            raise CommentRefused("A group of rollouts belongs to a step; name it.", "step")
+            raise CommentRefused(_("A group of rollouts belongs to a step; name it."), "step")
         return {}
     if not _WHOLE.fullmatch(step) or int(step) > max(run.total_steps, run.step):
-        raise CommentRefused(
-            f"The step is a whole number from 0 to {max(run.total_steps, run.step):,}, or nothing.",
-            "step",
-        )
+        words = _("The step is a whole number from 0 to %(last)s, or nothing.")
+        raise CommentRefused(words % {"last": f"{max(run.total_steps, run.step):,}"}, "step")
     place: dict[str, int | str | None] = {"step": int(step)}
     if not group:
         return place
     groups = RolloutGroup.objects.filter(run=run, step=int(step), group_id=group)
     found = groups.first() if "\0" not in group else None
     if found is None:
-        raise CommentRefused("The run has no such group of rollouts at that step.", "group")
+        raise CommentRefused(_("The run has no such group of rollouts at that step."), "group")
     place["group"] = group
     if completion:
         if not _WHOLE.fullmatch(completion) or int(completion) >= found.size:
-            raise CommentRefused(f"The group has completions 0 to {found.size - 1}.", "completion")
+            words = _("The group has completions 0 to %(last)s.") % {"last": found.size - 1}
+            raise CommentRefused(words, "completion")
         place["completion"] = int(completion)
     return place
 
@@ -109,7 +111,7 @@ def _locked(comment: Comment) -> Comment:
     rows = Comment.objects.select_for_update(of=("self",)).standing()
     found = rows.select_related("run__project", "author").filter(pk=comment.pk).first()
     if found is None:
-        raise CommentRefused("The comment has just been deleted.")
+        raise CommentRefused(_("The comment has just been deleted."))
     return found
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Project, User
 from webapp.accounts.roles import Right, may, who_may
@@ -29,7 +30,7 @@ def get_glass_step_for_user(user: User | AnonymousUser, pk: UUID) -> GlassStep:
     """The step. Raises Http404 when there is none that the user may see."""
     step = glass_steps_for(user).filter(pk=pk).first()
     if step is None:
-        raise Http404("There is no such step under glass.")
+        raise Http404(_("There is no such step under glass."))
     return step
 
 
@@ -38,10 +39,10 @@ def get_tryout_for_user(user: User | AnonymousUser, version: DatasetVersion, key
     try:
         pk = UUID(key)
     except ValueError:
-        raise Http404("There is no such tryout.") from None
+        raise Http404(_("There is no such tryout.")) from None
     found = glass_steps_for(user).tryouts_of(version).filter(pk=pk).first()
     if found is None:
-        raise Http404("There is no such tryout.")
+        raise Http404(_("There is no such tryout."))
     return found
 
 
@@ -49,9 +50,12 @@ def get_own_glass_step(user: User | AnonymousUser, pk: UUID) -> GlassStep:
     """The same, to end or delete it. Raises PermissionDenied, with who can."""
     step = get_glass_step_for_user(user, pk)
     if not can_end(user, step):
+        if step.is_tryout:
+            words = _("%(owner)s asked for this tryout; only they or %(admins)s end it.")
+        else:
+            words = _("%(owner)s asked for this step; only they or %(admins)s end it.")
         admins = who_may(Right.STEER_ANY, step.project)
-        what = "tryout" if step.is_tryout else "step"
-        raise PermissionDenied(f"{step.owner} asked for this {what}; only they or {admins} end it.")
+        raise PermissionDenied(words % {"owner": step.owner, "admins": admins})
     return step
 
 
@@ -71,11 +75,10 @@ def glass_project(user: User, wanted: Project | None) -> Project:
     if wanted is not None:
         if may(user, Right.LAUNCH, wanted):
             return wanted
-        raise PermissionDenied(
-            f"Taking a step in {wanted} needs the right to launch. "
-            f"Ask {who_may(Right.LAUNCH, wanted)}."
-        )
+        words = _("Taking a step in %(project)s needs the right to launch. Ask %(who)s.")
+        who = who_may(Right.LAUNCH, wanted)
+        raise PermissionDenied(words % {"project": wanted, "who": who})
     found = find_launch_project(user) or launchable_projects(user).first()
     if found is None:
-        raise PermissionDenied("Your role takes no steps: it needs the right to launch.")
+        raise PermissionDenied(_("Your role takes no steps: it needs the right to launch."))
     return found

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from django.utils.translation import gettext as _
+
 from training_core.contract.glass import GlassCompletion, GlassResult, GlassSource, GlassSpec
 from webapp.glass.tokens import signed
 from webapp.ui.wording import format_number, format_score
@@ -47,40 +49,51 @@ def dead_words(spec: GlassSpec, result: GlassResult) -> list[str]:
         return []
     rewards = {one.reward for one in result.completions if one.reward is not None}
     if not rewards:
-        why = "No completion has a reward, so there is nothing to compare: the reasons stand below."
-    elif len(rewards) == 1:
-        why = (
-            f"All rewards are {format_score(next(iter(rewards)))}: each minus their mean is 0, so "
-            "every advantage is 0, and with it the gradient."
+        why = _(
+            "No completion has a reward, so there is nothing to compare: the reasons stand below."
         )
+    elif len(rewards) == 1:
+        words = _(
+            "All rewards are %(reward)s: each minus their mean is 0, so every advantage is 0, and "
+            "with it the gradient."
+        )
+        why = words % {"reward": format_score(next(iter(rewards)))}
     else:
-        why = "The completions whose rewards differ are left out of the loss."
-    return [why, _why_still(spec, result), DEAD_ADVICE]
-
-
-DEAD_ADVICE = (
-    "To see a group that teaches: choose a prompt that the model solves sometimes, raise the "
-    "temperature or the number of completions, or take a checkpoint after the warm-up."
-)
+        why = _("The completions whose rewards differ are left out of the loss.")
+    advice = _(
+        "To see a group that teaches: choose a prompt that the model solves sometimes, raise the "
+        "temperature or the number of completions, or take a checkpoint after the warm-up."
+    )
+    return [why, _why_still(spec, result), advice]
 
 
 def _why_still(spec: GlassSpec, result: GlassResult) -> str:
     """What AdamW does with a gradient of 0."""
     if result.weights_moved == 0:
-        return (
+        return _(
             "AdamW took its step all the same: without moments and without weight decay a gradient "
             "of 0 moves no weight, and no probability has changed."
         )
-    causes = []
-    if result.optimiser_steps:
-        causes.append("the moments of earlier steps, which go on pushing")
-    if spec.stage.optimiser.weight_decay:
-        causes.append("weight decay, which shrinks every weight")
-    cause = " and ".join(causes) or "rounding"
-    return (
-        f"AdamW took its step all the same, and {format_number(result.weights_moved)} weights "
-        f"moved: by {cause}. Nothing of that was learnt from this group."
+    words = _(
+        "AdamW took its step all the same, and %(moved)s weights moved: by %(cause)s. Nothing of "
+        "that was learnt from this group."
     )
+    values = {"moved": format_number(result.weights_moved), "cause": _what_moves(spec, result)}
+    return words % values
+
+
+def _what_moves(spec: GlassSpec, result: GlassResult) -> str:
+    """What moves weights without a gradient."""
+    if result.optimiser_steps and spec.stage.optimiser.weight_decay:
+        return _(
+            "the moments of earlier steps, which go on pushing and weight decay, which shrinks "
+            "every weight"
+        )
+    if result.optimiser_steps:
+        return _("the moments of earlier steps, which go on pushing")
+    if spec.stage.optimiser.weight_decay:
+        return _("weight decay, which shrinks every weight")
+    return _("rounding")
 
 
 def _advantages(spec: GlassSpec, result: GlassResult) -> Chapter:
@@ -89,7 +102,8 @@ def _advantages(spec: GlassSpec, result: GlassResult) -> Chapter:
     mean, std = result.reward_mean, result.reward_std
     scored = [one for one in result.completions if one.reward is not None]
     formula = "Aᵢ = (rᵢ − mean) / (std + ε)" if by_std else "Aᵢ = rᵢ − mean"
-    lines = [f"mean = {format_number(mean)} over {len(scored)} scored completions"]
+    over = _("mean = %(mean)s over %(count)s scored completions")
+    lines = [over % {"mean": format_number(mean), "count": len(scored)}]
     if std is not None:
         eps = format_number(result.std_eps)
         lines.append(f"std = {format_number(std)} (n − 1), ε = {eps}")
@@ -97,10 +111,12 @@ def _advantages(spec: GlassSpec, result: GlassResult) -> Chapter:
     if shown is not None and shown.advantage:
         lines.append(_one_advantage(shown, result, by_std))
     unscored = len(result.completions) - len(scored)
-    words = ["Each completion is compared with the others of its group, not with a fixed bar."]
+    words = [_("Each completion is compared with the others of its group, not with a fixed bar.")]
     if unscored:
-        words.append(f"{unscored} unscored: in neither mean nor std, and without a gradient.")
-    return Chapter("Rewards become advantages", formula, lines, words, _ran(result, "advantages"))
+        left_out = _("%(count)s unscored: in neither mean nor std, and without a gradient.")
+        words.append(left_out % {"count": unscored})
+    title = _("Rewards become advantages")
+    return Chapter(title, formula, lines, words, _ran(result, "advantages"))
 
 
 def _one_advantage(one: GlassCompletion, result: GlassResult, by_std: bool) -> str:
@@ -109,9 +125,11 @@ def _one_advantage(one: GlassCompletion, result: GlassResult, by_std: bool) -> s
     above = f"{format_number(one.reward)} − {f'({mean})' if mean.startswith('−') else mean}"
     value = signed(one.advantage or 0.0)
     if not by_std:
-        return f"A of completion {one.index} = {above} = {value}"
-    below = f"{format_number(result.reward_std)} + {format_number(result.std_eps)}"
-    return f"A of completion {one.index} = ({above}) / ({below}) = {value}"
+        terms = f"{above} = {value}"
+    else:
+        below = f"{format_number(result.reward_std)} + {format_number(result.std_eps)}"
+        terms = f"({above}) / ({below}) = {value}"
+    return _("A of completion %(place)s = %(terms)s") % {"place": one.index, "terms": terms}
 
 
 def _loss(spec: GlassSpec, result: GlassResult) -> Chapter:
@@ -124,21 +142,26 @@ def _loss(spec: GlassSpec, result: GlassResult) -> Chapter:
     total = math.fsum((one.advantage or 0.0) * len(one.token_ids) for one in counted)
     n = format_number(result.divisor_tokens)
     lines = [
-        "ρ = 1 for every token: the policy that is updated is the one that sampled",
+        _("ρ = 1 for every token: the policy that is updated is the one that sampled"),
         f"L = −(1/{n}) · ({' + '.join(terms[:SHOWN_TERMS]) or '0'}{more})",
         f"L = −({format_number(total)}) / {n} = {format_number(-total / result.divisor_tokens)}",
-        f"training reports: loss = {format_number(result.loss)}",
+        _("training reports: loss = %(loss)s") % {"loss": format_number(result.loss)},
     ]
-    words = [
-        f"The clip to [{low}, {high}] keeps a policy that is updated several times on one batch "
+    clip = _(
+        "The clip to [%(low)s, %(high)s] keeps a policy that is updated several times on one batch "
         "near the one that sampled. In a single update there is no such distance, so nothing is "
-        f"clipped. {_next_clip(result)}",
-        "Every token of a completion carries the same advantage: nobody says which token earned "
-        "it.",
+        "clipped. %(next_clip)s"
+    )
+    words = [
+        clip % {"low": low, "high": high, "next_clip": _next_clip(result)},
+        _(
+            "Every token of a completion carries the same advantage: nobody says which token "
+            "earned it."
+        ),
     ]
     sources = _ran(result, "surrogate", "reduction")
     formula = "L = −(1/N) Σᵢ Σₜ min(ρᵢₜ Aᵢ, clip(ρᵢₜ, 1 − ε_low, 1 + ε_high) Aᵢ)"
-    return Chapter("Advantages become a loss", formula, lines, words, sources)
+    return Chapter(_("Advantages become a loss"), formula, lines, words, sources)
 
 
 def _next_clip(result: GlassResult) -> str:
@@ -147,43 +170,53 @@ def _next_clip(result: GlassResult) -> str:
     clipped = sum(bool(clip) for clip in sides)
     tokens = format_number(len(sides))
     if not clipped:
-        return f"A second update on this group would not clip any of its {tokens} tokens either."
-    return (
-        f"A second update on this group would clip {format_number(clipped)} of its {tokens} "
-        "tokens; they are underlined with dots."
+        words = _(
+            "A second update on this group would not clip any of its %(tokens)s tokens either."
+        )
+        return words % {"tokens": tokens}
+    words = _(
+        "A second update on this group would clip %(clipped)s of its %(tokens)s tokens; they are "
+        "underlined with dots."
     )
+    return words % {"clipped": format_number(clipped), "tokens": tokens}
 
 
 def _gradient(spec: GlassSpec, result: GlassResult) -> Chapter:
     """The gradient's norm, and AdamW's settings."""
     norm, limit = result.grad_norm, result.max_grad_norm
-    lines = [f"‖g‖ = {format_number(norm)}, the limit is {format_number(limit)}"]
+    sizes = {"norm": format_number(norm), "limit": format_number(limit)}
+    lines = [_("‖g‖ = %(norm)s, the limit is %(limit)s") % sizes]
     words = []
     if not math.isfinite(norm):
-        words.append("The gradient is not finite, so the step was left out: no weight has changed.")
+        words.append(
+            _("The gradient is not finite, so the step was left out: no weight has changed.")
+        )
     elif norm == 0:
-        words.append("There is no gradient: nothing of this group pulls at a weight.")
+        words.append(_("There is no gradient: nothing of this group pulls at a weight."))
     elif norm > limit:
-        lines.append(f"g is scaled by {format_number(limit)} / {format_number(norm)}")
-        words.append("A gradient longer than the limit is shortened, and keeps its direction.")
+        lines.append(_("g is scaled by %(limit)s / %(norm)s") % sizes)
+        words.append(_("A gradient longer than the limit is shortened, and keeps its direction."))
     else:
-        words.append("It is within the limit and is used as it is.")
+        words.append(_("It is within the limit and is used as it is."))
     lines.append(f"η = {format_number(result.learning_rate)}, {_betas(spec)}")
     if result.optimiser_steps:
-        steps = format_number(result.optimiser_steps)
-        words.append(
-            f"AdamW goes on with the moments of the {steps} updates that the run's stage has done: "
-            "at the run's own learning rate this is the update that the run would make on this "
-            "group."
+        goes_on = _(
+            "AdamW goes on with the moments of the %(steps)s updates that the run's stage has "
+            "done: at the run's own learning rate this is the update that the run would make on "
+            "this group."
         )
+        words.append(goes_on % {"steps": format_number(result.optimiser_steps)})
     else:
         words.append(
-            "AdamW begins with fresh moments, so m̂ = g and v̂ = g²: each weight that has a "
-            "gradient moves by about η, whatever the gradient's size. Later steps of a run move "
-            "less where gradients disagree."
+            _(
+                "AdamW begins with fresh moments, so m̂ = g and v̂ = g²: each weight that has a "
+                "gradient moves by about η, whatever the gradient's size. Later steps of a run "
+                "move less where gradients disagree."
+            )
         )
     formula = "θ ← θ − η m̂ / (√v̂ + ε) − η λ θ"
-    return Chapter("The gradient and the step", formula, lines, words, _ran(result, "optimiser"))
+    title = _("The gradient and the step")
+    return Chapter(title, formula, lines, words, _ran(result, "optimiser"))
 
 
 def _betas(spec: GlassSpec) -> str:
@@ -197,27 +230,32 @@ def _betas(spec: GlassSpec) -> str:
 
 def _move(result: GlassResult) -> Chapter:
     """How far weights and policy have moved."""
-    moved, total = format_number(result.weights_moved), format_number(result.parameters)
-    lines = [
-        f"‖θ_after − θ_before‖ = {format_number(result.weight_change)}; "
-        f"{moved} of {total} weights are not what they were",
-        f"KL ≈ {format_number(result.kl)} nats a token",
-    ]
+    distance = _(
+        "‖θ_after − θ_before‖ = %(distance)s; %(moved)s of %(total)s weights are not what they were"
+    )
+    sizes = {
+        "distance": format_number(result.weight_change),
+        "moved": format_number(result.weights_moved),
+        "total": format_number(result.parameters),
+    }
+    lines = [distance % sizes, _("KL ≈ %(kl)s nats a token") % {"kl": format_number(result.kl)}]
     words = [
-        "The distance is estimated on the sampled tokens alone, from their probabilities before "
-        "and after (k3, never below 0)."
+        _(
+            "The distance is estimated on the sampled tokens alone, from their probabilities "
+            "before and after (k3, never below 0)."
+        )
     ]
     if result.learning_rate == 0:
-        words.append("The learning rate is 0: nothing may move, and nothing has.")
+        words.append(_("The learning rate is 0: nothing may move, and nothing has."))
     against = [one.index for one in result.completions if goes_against(one)]
     if against:
-        names = ", ".join(str(index) for index in against)
-        words.append(
-            f"Against its advantage moved completion {names}: all completions share the same "
+        stronger = _(
+            "Against its advantage moved completion %(places)s: all completions share the same "
             "weights, and here the pull of the others was stronger."
         )
+        words.append(stronger % {"places": ", ".join(str(index) for index in against)})
     formula = "KL(before ‖ after) ≈ mean(ρ − 1 − log ρ), ρ = p_after / p_before"
-    return Chapter("How far it moved", formula, lines, words, _ran(result, "logprobs"))
+    return Chapter(_("How far it moved"), formula, lines, words, _ran(result, "logprobs"))
 
 
 def goes_against(one: GlassCompletion) -> bool:

@@ -9,6 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.functional import Promise
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from training_core.contract.domains import Message
 from training_core.contract.glass import (
@@ -30,7 +36,9 @@ NUMBER = {"inputmode": "decimal", "autocomplete": "off"}
 WHOLE = {"inputmode": "numeric", "autocomplete": "off"}
 
 
-def whole(least: int, most: int, label: str, help_text: str) -> forms.IntegerField:
+def whole(
+    least: int, most: int, label: str | Promise, help_text: str | Promise
+) -> forms.IntegerField:
     """A whole number within bounds."""
     return forms.IntegerField(
         min_value=least,
@@ -45,55 +53,65 @@ class GlassForm(forms.Form):
     """What is asked about one step; `subject` is what it is taken on."""
 
     kind = forms.ChoiceField(
-        choices=[(DOMAIN, "From a domain"), (OWN, "My own")], widget=forms.RadioSelect
+        choices=[(DOMAIN, _("From a domain")), (OWN, _("My own"))], widget=forms.RadioSelect
     )
-    domain = forms.ChoiceField(required=False, label="Domain")
-    index = whole(0, 10**9, "Prompt number", "On the training side; each number is one prompt.")
+    domain = forms.ChoiceField(required=False, label=_("Domain"))
+    index = whole(
+        0, 10**9, _("Prompt number"), _("On the training side; each number is one prompt.")
+    )
     system = forms.CharField(
         required=False,
         max_length=LONGEST_TURN,
         strip=False,
-        label="System turn",
-        help_text="Empty for none.",
+        label=_("System turn"),
+        help_text=_("Empty for none."),
         widget=forms.Textarea(attrs={"rows": 2}),
     )
     question = forms.CharField(
         required=False,
         max_length=LONGEST_TURN,
         strip=False,
-        label="Prompt",
-        help_text="What the user says.",
+        label=_("Prompt"),
+        help_text=_("What the user says."),
         widget=forms.Textarea(attrs={"rows": 3}),
     )
     answer = forms.CharField(
         required=False,
         max_length=2000,
-        label="Right answer",
-        help_text="What the rewards compare with.",
+        label=_("Right answer"),
+        help_text=_("What the rewards compare with."),
     )
-    group_size = whole(2, MOST_COMPLETIONS, "Completions", f"The group, 2 to {MOST_COMPLETIONS}.")
+    group_size = whole(
+        2,
+        MOST_COMPLETIONS,
+        _("Completions"),
+        format_lazy(_("The group, 2 to {most}."), most=MOST_COMPLETIONS),
+    )
     max_new_tokens = whole(
-        1, MOST_NEW_TOKENS, "Longest completion", f"In tokens, up to {MOST_NEW_TOKENS}."
+        1,
+        MOST_NEW_TOKENS,
+        _("Longest completion"),
+        format_lazy(_("In tokens, up to {most}."), most=MOST_NEW_TOKENS),
     )
     temperature = forms.FloatField(
         min_value=0.05,
         max_value=5,
-        label="Temperature",
-        help_text="Higher makes the completions differ more.",
+        label=_("Temperature"),
+        help_text=_("Higher makes the completions differ more."),
         widget=forms.TextInput(attrs=NUMBER),
     )
     learning_rate = forms.FloatField(
         min_value=0,
         max_value=1,
-        label="Learning rate",
-        help_text="0 moves nothing.",
+        label=_("Learning rate"),
+        help_text=_("0 moves nothing."),
         widget=forms.TextInput(attrs=NUMBER),
     )
-    seed = whole(0, HIGHEST_SEED, "Seed", "The same seed gives the same completions.")
+    seed = whole(0, HIGHEST_SEED, _("Seed"), _("The same seed gives the same completions."))
     keeps_moments = forms.BooleanField(
         required=False,
-        label="Go on with the run's optimiser",
-        help_text="AdamW keeps the moments of the checkpoint, as the run's own next step would.",
+        label=_("Go on with the run's optimiser"),
+        help_text=_("AdamW keeps the moments of the checkpoint, as the run's own next step would."),
     )
 
     def __init__(self, subject: Subject, data: Any = None) -> None:
@@ -101,7 +119,7 @@ class GlassForm(forms.Form):
         super().__init__(data, initial=_initial(subject))
         names = [domain.name for domain in subject.spec.domains]
         self.fields["domain"] = forms.ChoiceField(
-            choices=[(name, name) for name in names], required=False, label="Domain"
+            choices=[(name, name) for name in names], required=False, label=_("Domain")
         )
         if not subject.has_moments:
             del self.fields["keeps_moments"]
@@ -114,9 +132,10 @@ class GlassForm(forms.Form):
                 field.widget.attrs["aria-invalid"] = "true"
 
     @property
-    def reward_names(self) -> list[str]:
-        """The leaves of the reward tree."""
-        return [leaf.name for leaf in iter_leaves(self.subject.spec.reward.root)]
+    def reward_names(self) -> SafeString:
+        """The leaves of the reward tree, to stand in a sentence."""
+        leaves = iter_leaves(self.subject.spec.reward.root)
+        return format_html_join(", ", "<code>{}</code>", ((leaf.name,) for leaf in leaves))
 
     def clean(self) -> dict[str, Any]:
         """What one field alone cannot tell."""
@@ -129,16 +148,18 @@ class GlassForm(forms.Form):
         if found.get("kind") == OWN:
             self._check_own(found)
         elif found.get("kind") == DOMAIN and not found.get("domain"):
-            self.add_error("domain", "Choose the domain that the prompt comes from.")
+            self.add_error("domain", gettext("Choose the domain that the prompt comes from."))
         return found
 
     def _check_own(self, found: dict[str, Any]) -> None:
         """One's own prompt needs a turn and an answer that the rewards can use."""
         if not (found.get("question") or "").strip() and "question" not in self.errors:
-            self.add_error("question", "Write the prompt that the model shall complete.")
+            self.add_error("question", gettext("Write the prompt that the model shall complete."))
         if not found.get("answer"):
             if "answer" not in self.errors:
-                self.add_error("answer", "Give the right answer, so that rewards can compare.")
+                self.add_error(
+                    "answer", gettext("Give the right answer, so that rewards can compare.")
+                )
             return
         for fault in answer_faults(self.subject.spec.reward, found["answer"]):
             self.add_error("answer", fault)

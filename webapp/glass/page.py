@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
 from pydantic import ValidationError
 
 from training_core.contract.domains import Message
@@ -25,16 +27,16 @@ from webapp.glass.tokens import TokenMark, changes, largest_change, mark_tokens,
 from webapp.ui.wording import format_number
 from webapp.workers_page.services import free_slots
 
-PHASE_WORDS = {
-    "load": "Loading the model",
-    "sample": "Sampling completions",
-    "score": "Scoring them",
-    "before": "Reading every probability before the step",
-    "update": "Taking the step",
-    "after": "Reading every probability after it",
+PHASE_WORDS: dict[str, str | Promise] = {
+    "load": gettext_lazy("Loading the model"),
+    "sample": gettext_lazy("Sampling completions"),
+    "score": gettext_lazy("Scoring them"),
+    "before": gettext_lazy("Reading every probability before the step"),
+    "update": gettext_lazy("Taking the step"),
+    "after": gettext_lazy("Reading every probability after it"),
 }
 PHASES = tuple(PHASE_WORDS)
-FETCH_WORDS = "Fetching the model from the hub, megabytes"
+FETCH_WORDS = gettext_lazy("Fetching the model from the hub, megabytes")
 """While the load phase counts: only a model that comes from the hub has something to count."""
 CONSOLE_TAIL_BYTES = 4000
 
@@ -124,10 +126,11 @@ def find_spec(step: GlassStep) -> GlassSpec | None:
 def prompt_words(spec: GlassSpec | None) -> str:
     """Where the prompt comes from."""
     if spec is None:
-        return "a prompt"
+        return gettext("a prompt")
     if isinstance(spec.prompt, DomainPrompt):
-        return f"prompt {format_number(spec.prompt.index)} of {spec.prompt.domain.name}"
-    return "a prompt of one's own"
+        values = {"index": format_number(spec.prompt.index), "domain": spec.prompt.domain.name}
+        return gettext("prompt %(index)s of %(domain)s") % values
+    return gettext("a prompt of one's own")
 
 
 def read_live(step: GlassStep, spec: GlassSpec | None) -> LiveView:
@@ -135,7 +138,7 @@ def read_live(step: GlassStep, spec: GlassSpec | None) -> LiveView:
     progress = step.directory.find_progress()
     size = spec.stage.group_size if spec else 0
     if progress is None:
-        return LiveView("Starting the process", 0, 0, 0, len(PHASES), (), [""] * size)
+        return LiveView(gettext("Starting the process"), 0, 0, 0, len(PHASES), (), [""] * size)
     texts = list(progress.texts) or [""] * size
     return live_view(progress, PHASES, texts)
 
@@ -144,7 +147,7 @@ def live_view(progress: GlassProgress, phases: Sequence[str], texts: list[str]) 
     """A process that works, in words."""
     is_fetched = progress.phase == "load" and progress.done < progress.total
     return LiveView(
-        FETCH_WORDS if is_fetched else PHASE_WORDS[progress.phase],
+        str(FETCH_WORDS if is_fetched else PHASE_WORDS[progress.phase]),
         progress.done,
         progress.total,
         phases.index(progress.phase) + 1,
@@ -159,9 +162,11 @@ def _read_result(step: GlassStep, spec: GlassSpec | None) -> tuple[ResultView | 
     try:
         result = step.directory.read_result()
     except (OSError, ValidationError):
-        return None, "The file with the result is gone or damaged. Ask again."
+        return None, gettext("The file with the result is gone or damaged. Ask again.")
     if spec is None:
-        return None, "The settings of this step are of a form that this version does not know."
+        return None, gettext(
+            "The settings of this step are of a form that this version does not know."
+        )
     largest = largest_change(result.completions)
     completions = [_completion(one, largest) for one in result.completions]
     chapters, dead = write_chapters(spec, result), dead_words(spec, result)
@@ -190,8 +195,8 @@ def _completion(one: GlassCompletion, largest: float) -> CompletionView:
 def why_it_waits() -> str:
     """In a sentence."""
     if free_slots(QUEUE_TRAIN):
-        return "A slot is free; it starts within seconds."
-    return (
+        return gettext("A slot is free; it starts within seconds.")
+    return gettext(
         "It waits for a slot: runs have them all, or no worker takes runs. It will hold one for "
         "seconds only."
     )

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from django.http import Http404
+from django.utils.translation import gettext
 from pydantic import ValidationError
 
 from training_core.contract.presets import PRESETS
@@ -76,7 +77,7 @@ def base_subjects() -> list[Subject]:
     found: dict[str, Subject] = {}
     for preset in PRESETS:
         ref = preset.spec.model.ref
-        source = f"the preset “{preset.title}”"
+        source = gettext("the preset “%(title)s”") % {"title": gettext(preset.title)}
         found.setdefault(ref, Subject(f"{BASE}:{ref}", ref, preset.spec, source))
     return list(found.values())
 
@@ -91,17 +92,19 @@ def checkpoints_for(user: User) -> list[Checkpoint]:
 def of_checkpoint(checkpoint: Checkpoint) -> Subject:
     """The subject of a checkpoint. Raises Http404 when it is no longer on disk."""
     if checkpoint.removed_at is not None:
-        raise Http404(f"The checkpoint after step {checkpoint.step} is no longer on disk.")
+        words = gettext("The checkpoint after step %(step)s is no longer on disk.")
+        raise Http404(words % {"step": checkpoint.step})
     run = checkpoint.run
     try:
         spec = run.read_spec()
     except ValidationError:
-        raise Http404(f"The spec of run #{run.number} is of a form that is not known.") from None
+        words = gettext("The spec of run #%(number)s is of a form that is not known.")
+        raise Http404(words % {"number": run.number}) from None
     return Subject(
         key=f"{CHECKPOINT}:{checkpoint.pk}",
         title=f"#{run.number} {run.name}, step {checkpoint.step}"[:200],
         spec=spec,
-        source=f"run #{run.number}",
+        source=gettext("run #%(number)s") % {"number": run.number},
         checkpoint=checkpoint,
     )
 
@@ -122,4 +125,4 @@ def find_subject(user: User, key: str) -> Subject:
     for subject in base_subjects():
         if subject.key == key:
             return subject
-    raise Http404("There is no such model to take a step on.")
+    raise Http404(gettext("There is no such model to take a step on."))

@@ -11,6 +11,9 @@ import math
 import re
 from typing import NamedTuple
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
+
 from training_core.contract.glass import GlassCompletion
 from webapp.ui.wording import format_number
 
@@ -20,10 +23,10 @@ INVISIBLE_SHARE = 0.02
 HALF_CHARACTER = "▯"
 """Stands for a token that ends inside a character."""
 SPECIAL = re.compile(r"<\|[^<>|\s]{1,60}\|>|</?s>")
-CLIPS = {
-    "": "a second update would not clip it",
-    "low": "a second update would clip it below 1 − ε",
-    "high": "a second update would clip it above 1 + ε",
+CLIPS: dict[str, str | Promise] = {
+    "": gettext_lazy("a second update would not clip it"),
+    "low": gettext_lazy("a second update would clip it below 1 − ε"),
+    "high": gettext_lazy("a second update would clip it above 1 + ε"),
 }
 
 
@@ -135,7 +138,5 @@ def _style(completion: GlassCompletion, place: int, largest: float) -> str:
 
 def _title(row: TokenRow) -> str:
     """p before → p after, ratio, change, clip."""
-    return (
-        f"p {row.before} → {row.after}, ratio {row.ratio}, log p {row.change} nats; "
-        f"{CLIPS[row.clip]}"
-    )
+    numbers = gettext("p %(before)s → %(after)s, ratio %(ratio)s, log p %(change)s nats; %(clip)s")
+    return numbers % {**row._asdict(), "clip": CLIPS[row.clip]}

@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from pydantic import ValidationError
 
 from training_core.contract.domains import Message
@@ -108,21 +110,32 @@ def judge(spec: TryoutSpec, result: TryoutResult) -> Verdict:
     """What the share of passes means, and what to do."""
     share, tries = result.pass_at_1, [one for one in result.tries if one.passed is not None]
     if not tries:
-        return Verdict("bad", "warning", "No try could be scored", [_unscored(result)])
+        return Verdict("bad", "warning", _("No try could be scored"), [_unscored(result)])
     solved = sum(bool(one.passed) for one in tries)
-    counted = f"{solved} of {len(tries)} tries on {_count(len(result.rows), 'row')}"
-    words = [f"{counted}. {_how_sure(share)}"]
+    counted = ngettext(
+        "%(solved)s of %(tries)s tries on %(rows)s row.",
+        "%(solved)s of %(tries)s tries on %(rows)s rows.",
+        len(result.rows),
+    )
+    values = {"solved": solved, "tries": len(tries), "rows": f"{len(result.rows):,}"}
+    words = [f"{counted % values} {_how_sure(share)}"]
     if solved == 0:
-        tone, icon, title = "warn", "warning", "The base model never solves it"
+        tone, icon, title = "warn", "warning", _("The base model never solves it")
         words += _never(spec, result)
     elif share.value >= ALREADY:
-        tone, icon, title = "info", "info", "The base model solves nearly all of it already"
+        tone, icon = "info", "info"
+        title = _("The base model solves nearly all of it already")
         words.append(
-            "Little is left to learn here: harder rows would teach more. A warm-up is not needed."
+            _(
+                "Little is left to learn here: harder rows would teach more. A warm-up is not "
+                "needed."
+            )
         )
     else:
         tone, icon = "ok", "check"
-        title = f"The base model solves {format_percent(share.value)} of its tries"
+        title = _("The base model solves %(share)s of its tries") % {
+            "share": format_percent(share.value)
+        }
         words += _sometimes(spec, result)
     words += _cut(spec, result)
     return Verdict(tone, icon, title, words)
@@ -130,8 +143,8 @@ def judge(spec: TryoutSpec, result: TryoutResult) -> Verdict:
 
 def _how_sure(share: Interval) -> str:
     """The interval in a sentence."""
-    low, high = format_percent(share.low), format_percent(share.high)
-    return f"On all rows like these the share lies between {low} and {high}, 95 % sure."
+    words = _("On all rows like these the share lies between %(low)s and %(high)s, 95 %% sure.")
+    return words % {"low": format_percent(share.low), "high": format_percent(share.high)}
 
 
 def _never(spec: TryoutSpec, result: TryoutResult) -> list[str]:
@@ -140,17 +153,23 @@ def _never(spec: TryoutSpec, result: TryoutResult) -> list[str]:
     spread = _spread(result)
     if form == 0:
         words = [
-            "It never answers in <answer></answer>: without a warm-up all rewards of a group are "
-            "equal, and equal rewards teach nothing.",
+            _(
+                "It never answers in <answer></answer>: without a warm-up all rewards of a group "
+                "are equal, and equal rewards teach nothing."
+            ),
             _warm_up_is_needed(spec),
         ]
     else:
+        in_form = _(
+            "It answers in <answer></answer> in %(share)s of its tries, and is never right."
+        )
         words = [
-            f"It answers in <answer></answer> in {format_percent(form)} of its tries, and is "
-            "never right.",
-            "RL makes likelier what is right now and then; it cannot invent it. If the answers "
-            "follow from the prompts by a rule, a warm-up may show it; otherwise take easier rows "
-            "or a larger model.",
+            in_form % {"share": format_percent(form)},
+            _(
+                "RL makes likelier what is right now and then; it cannot invent it. If the answers "
+                "follow from the prompts by a rule, a warm-up may show it; otherwise take easier "
+                "rows or a larger model."
+            ),
         ]
         if not _warm_up_steps(spec):
             words.append(_warm_up_is_needed(spec))
@@ -160,15 +179,22 @@ def _never(spec: TryoutSpec, result: TryoutResult) -> list[str]:
 def _sometimes(spec: TryoutSpec, result: TryoutResult) -> list[str]:
     """Some were right: what RL needs."""
     form = result.components.get("format") or 0.0
-    words = [_spread(result) or "In no row do the rewards differ yet; larger groups would find it."]
-    keeps = f"It keeps to the form in {format_percent(form)} of its tries"
+    nowhere = _("In no row do the rewards differ yet; larger groups would find it.")
     if form < KNOWS_FORM:
-        words.append(f"{keeps}: the warm-up shows it the form first, then RL has more to follow.")
+        keeps = _(
+            "It keeps to the form in %(share)s of its tries: the warm-up shows it the form first, "
+            "then RL has more to follow."
+        )
     elif _warm_up_steps(spec):
-        words.append(f"{keeps}: the warm-up may be short, or left out.")
+        keeps = _(
+            "It keeps to the form in %(share)s of its tries: the warm-up may be short, or left out."
+        )
     else:
-        words.append(f"{keeps}, so that leaving the warm-up out is fine.")
-    return words
+        keeps = _(
+            "It keeps to the form in %(share)s of its tries, so that leaving the warm-up out is "
+            "fine."
+        )
+    return [_spread(result) or nowhere, keeps % {"share": format_percent(form)}]
 
 
 def _spread(result: TryoutResult) -> str:
@@ -176,18 +202,27 @@ def _spread(result: TryoutResult) -> str:
     mixed = sum(row.has_spread for row in result.rows)
     if not mixed:
         return ""
-    return (
-        f"In {mixed} of {_count(len(result.rows), 'row')} the rewards of the tries differ: such "
-        "groups teach from the first step."
+    words = ngettext(
+        "In %(mixed)s of %(rows)s row the rewards of the tries differ: such groups teach from the "
+        "first step.",
+        "In %(mixed)s of %(rows)s rows the rewards of the tries differ: such groups teach from the "
+        "first step.",
+        len(result.rows),
     )
+    return words % {"mixed": mixed, "rows": f"{len(result.rows):,}"}
 
 
 def _warm_up_is_needed(spec: TryoutSpec) -> str:
     """With what the run has of it."""
     steps = _warm_up_steps(spec)
     if steps:
-        return f"The run begins with {_count(steps, 'step')} of warm-up, which shows it the form."
-    return "The run has no warm-up: put steps into “Warm-up”, or nothing will be learnt."
+        words = ngettext(
+            "The run begins with %(steps)s step of warm-up, which shows it the form.",
+            "The run begins with %(steps)s steps of warm-up, which shows it the form.",
+            steps,
+        )
+        return words % {"steps": f"{steps:,}"}
+    return _("The run has no warm-up: put steps into “Warm-up”, or nothing will be learnt.")
 
 
 def _warm_up_steps(spec: TryoutSpec) -> int:
@@ -201,24 +236,31 @@ def _cut(spec: TryoutSpec, result: TryoutResult) -> list[str]:
     cut = sum(one.finish_reason == "length" for one in tries)
     if cut < CUT_OFTEN * len(tries):
         return []
-    return [
-        f"{cut} of {len(tries)} tries were cut at {spec.sampling.max_new_tokens} tokens. A warm-up "
-        "teaches it to stop; if answers need the room, raise “Longest completion”."
-    ]
+    words = _(
+        "%(cut)s of %(tries)s tries were cut at %(longest)s tokens. A warm-up teaches it to stop; "
+        "if answers need the room, raise “Longest completion”."
+    )
+    longest = spec.sampling.max_new_tokens
+    return [words % {"cut": cut, "tries": len(tries), "longest": longest}]
 
 
 def _unscored(result: TryoutResult) -> str:
     """Why nothing was scored: what the first reward said."""
     first = next((s for one in result.tries for s in one.scores if s.status != "ok"), None)
-    why = f" The reward {first.name!r} says: {first.explanation}." if first else ""
-    return f"Every reward failed.{why} Choose another reward, or mend the answers."
+    if first is None:
+        return _("Every reward failed. Choose another reward, or mend the answers.")
+    words = _(
+        "Every reward failed. The reward '%(name)s' says: %(why)s. Choose another reward, or mend "
+        "the answers."
+    )
+    return words % {"name": first.name, "why": first.explanation}
 
 
 def _read_live(step: GlassStep) -> LiveView:
     """The newest word of the process."""
     progress = step.directory.find_progress()
     if progress is None:
-        return LiveView("Starting the process", 0, 0, 0, len(PHASES), (), [])
+        return LiveView(_("Starting the process"), 0, 0, 0, len(PHASES), (), [])
     return live_view(progress, PHASES, list(progress.texts))
 
 
@@ -246,9 +288,9 @@ def _read_result(step: GlassStep, spec: TryoutSpec | None) -> tuple[TryoutResult
     try:
         result = step.directory.read_tryout()
     except (OSError, ValidationError):
-        return None, "The file with the result is gone or damaged. Ask again."
+        return None, _("The file with the result is gone or damaged. Ask again.")
     if spec is None:
-        return None, "The settings of this tryout are of a form that this version does not know."
+        return None, _("The settings of this tryout are of a form that this version does not know.")
     return result, ""
 
 
@@ -273,8 +315,3 @@ def _said(score: dict[str, Any]) -> str:
     value = score["value"]
     told = score["status"] if value is None or not math.isfinite(value) else format_score(value)
     return f"{score['name']} {told}: {score['explanation']}"
-
-
-def _count(number: int, noun: str) -> str:
-    """`1 row`, `8 rows`."""
-    return f"{number:,} {noun if number == 1 else noun + 's'}"

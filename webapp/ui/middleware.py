@@ -16,7 +16,7 @@ from django.utils import translation
 from django.utils.cache import add_never_cache_headers, patch_vary_headers
 
 SCRIPT_HEADER = "HX-Request"
-PROGRAMS = "/api/"
+PROGRAMS = "/api/v1/"
 """Below this only programs ask; they read English, whatever their headers say."""
 
 Answer = HttpResponseBase | Awaitable[HttpResponseBase]

@@ -10,6 +10,8 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from training_core.contract.tasknames import QUEUE_CPU, QUEUE_TRAIN
 from webapp.accounts.models import User
@@ -21,14 +23,16 @@ from webapp.workers_page.models import SILENT_AFTER, Worker
 
 FORGOTTEN_AFTER = timedelta(days=1)
 LISTED = 100
-OTHERS = "Has a run of a project that you are not in."
-GLASS_WORDS = {
-    GlassStep.Kind.STEP: "Takes a step under glass.",
-    GlassStep.Kind.TRYOUT: "Has a base model try a dataset.",
+OTHERS = gettext_lazy("Has a run of a project that you are not in.")
+GLASS_WORDS: dict[GlassStep.Kind, str | Promise] = {
+    GlassStep.Kind.STEP: gettext_lazy("Takes a step under glass."),
+    GlassStep.Kind.TRYOUT: gettext_lazy("Has a base model try a dataset."),
 }
-QUEUE_WORDS = {
-    QUEUE_TRAIN: "Runs, steps under glass, tryouts; each takes one slot until it ends.",
-    QUEUE_CPU: "Short work: imports, housekeeping.",
+QUEUE_WORDS: dict[str, str | Promise] = {
+    QUEUE_TRAIN: gettext_lazy(
+        "Runs, steps under glass, tryouts; each takes one slot until it ends."
+    ),
+    QUEUE_CPU: gettext_lazy("Short work: imports, housekeeping."),
 }
 
 
@@ -119,25 +123,30 @@ def _with_glass(workers: Sequence[WorkerView]) -> list[WorkerView]:
     running = GlassStep.objects.filter(state=GlassStep.State.RUNNING)
     takers = dict(running.values_list("worker", "kind"))
     return [
-        view._replace(state="busy", words=GLASS_WORDS[GlassStep.Kind(takers[view.worker.name])])
+        view._replace(state="busy", words=_glass_words(takers[view.worker.name]))
         if view.state == "idle" and view.worker.name in takers
         else view
         for view in workers
     ]
 
 
+def _glass_words(kind: str) -> str:
+    """What a worker without a run does."""
+    return str(GLASS_WORDS[GlassStep.Kind(kind)])
+
+
 def _worker_view(worker: Worker) -> WorkerView:
     """A worker's state in a word."""
     run = worker.busy_run
     if worker.stopped_at is not None:
-        return WorkerView(worker, "stopped", "Signed off.", None)
+        return WorkerView(worker, "stopped", gettext("Signed off."), None)
     if not worker.is_alive:
+        words = gettext("No word for more than %(seconds)s s; its runs go to others.")
         seconds = int(SILENT_AFTER.total_seconds())
-        return WorkerView(
-            worker, "silent", f"No word for more than {seconds} s; its runs go to others.", run
-        )
+        return WorkerView(worker, "silent", words % {"seconds": seconds}, run)
     if worker.is_deaf:
-        return WorkerView(worker, "deaf", "Lives, but hears nothing from the broker.", run)
+        words = gettext("Lives, but hears nothing from the broker.")
+        return WorkerView(worker, "deaf", words, run)
     return WorkerView(worker, "busy" if run else "idle", "", run)
 
 
@@ -146,18 +155,25 @@ def _queue_view(name: str, workers: Sequence[WorkerView], *, busy: int, waiting:
     able = [view for view in workers if view.state in {"idle", "busy"}]
     listening = [view.worker for view in able if name in view.worker.queues]
     slots = sum(worker.slots for worker in listening)
-    return QueueView(name, QUEUE_WORDS[name], len(listening), slots, busy, waiting)
+    return QueueView(name, str(QUEUE_WORDS[name]), len(listening), slots, busy, waiting)
 
 
 def _reason(place: int, queue: QueueView, workers: Sequence[WorkerView]) -> str:
     """Why a run waits."""
     if not queue.slots:
         deaf = any(view.state == "deaf" for view in workers)
-        return "The only workers hear nothing from the broker." if deaf else "No worker takes runs."
+        if deaf:
+            return gettext("The only workers hear nothing from the broker.")
+        return gettext("No worker takes runs.")
     free = queue.slots - queue.busy
     if free <= 0:
-        slots = "The only slot is" if queue.slots == 1 else f"All {queue.slots} slots are"
-        return f"{slots} taken; it is number {place} in the queue."
+        words = ngettext(
+            "The only slot is taken; it is number %(place)s in the queue.",
+            "All %(slots)s slots are taken; it is number %(place)s in the queue.",
+            queue.slots,
+        )
+        return words % {"slots": queue.slots, "place": place}
     if place <= free:
-        return "A slot is free; it starts within seconds."
-    return f"Number {place} in the queue for {free} free slots."
+        return gettext("A slot is free; it starts within seconds.")
+    words = gettext("Number %(place)s in the queue for %(free)s free slots.")
+    return words % {"place": place, "free": free}

@@ -12,6 +12,7 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from pydantic import ValidationError
@@ -31,7 +32,7 @@ def detail(request: HttpRequest, glass_id: UUID) -> HttpResponse:
     if not step.is_tryout:
         return _render(request, step, "glass/detail.html")
     if step.version is None:
-        raise Http404("The dataset version of this tryout is gone.")
+        raise Http404(_("The dataset version of this tryout is gone."))
     check = reverse("datasets:check", args=[step.version.pk])
     return redirect(f"{check}?tryout={step.pk}")
 
@@ -51,9 +52,10 @@ def tokens(request: HttpRequest, glass_id: UUID, place: int) -> HttpResponse:
     try:
         completions = step.directory.read_result().completions
     except (OSError, ValidationError):
-        raise Http404("This step has no result.") from None
+        raise Http404(_("This step has no result.")) from None
     if place >= len(completions):
-        raise Http404(f"The group has {len(completions)} completions, counted from 0.")
+        words = _("The group has %(size)s completions, counted from 0.")
+        raise Http404(words % {"size": len(completions)})
     rows = token_rows(completions[place])
     return render(request, "glass/tokens.html", {"rows": rows, "place": place})
 
@@ -65,7 +67,7 @@ def result(request: HttpRequest, glass_id: UUID) -> HttpResponseBase:
     try:
         file = step.directory.result_file.open("rb")
     except OSError:
-        raise Http404("This step has no result.") from None
+        raise Http404(_("This step has no result.")) from None
     name = f"glass-{step.pk}.json"
     return FileResponse(file, as_attachment=True, filename=name, content_type="application/json")
 

@@ -21,6 +21,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connections
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from webapp.accounts.models import User
@@ -105,7 +106,7 @@ def visible_topics(user: User | AnonymousUser, topics: frozenset[str]) -> frozen
     seen = visible_run_ids(user, {run_of(topic) for topic in run_topics})
     heard = {topic for topic in run_topics if run_of(topic) in seen}
     if run_topics and not heard and run_topics == topics:
-        raise Http404("There is no such run.")
+        raise Http404(_("There is no such run."))
     for topic in topics & PROJECT_TOPICS:
         heard |= shares(user, topic)
     return frozenset(heard | (topics & OPEN_TOPICS - PROJECT_TOPICS))
