@@ -24,9 +24,10 @@ TEXTS = [
 def shown(message: Message) -> str:
     """What a page says."""
     if isinstance(message.id, tuple | list):
+        one, many = message.id[0], message.id[1]
         if message.context:
-            return npgettext(message.context, *message.id, 2)
-        return ngettext(*message.id, 2)
+            return npgettext(message.context, one, many, 2)
+        return ngettext(one, many, 2)
     return pgettext(message.context, message.id) if message.context else gettext(message.id)
 
 
