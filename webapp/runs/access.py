@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from webapp.accounts.models import Project, User
 from webapp.accounts.roles import Right, may, projects_where, role_in, who_may
@@ -61,23 +62,16 @@ def steering_right(user: User | AnonymousUser, run: Run) -> Right:
 def why_not_control(user: User | AnonymousUser, run: Run) -> str:
     """The sentence for somebody who sees the run and may not steer it."""
     if run.project.archived_at is not None:
-        return _("The project %(project)s is archived: nothing in it is steered any more.") % {
-            "project": run.project
-        }
+        words = _("The project %(project)s is archived: nothing in it is steered any more.")
+        return words % {"project": run.project}
     admins = who_may(Right.STEER_ANY, run.project)
     if isinstance(user, User) and run.owner_id == user.pk:
-        role = role_in(user, run.project)
-        words = str(role.label).lower() if role else _("none")
-        return _("Your role in %(project)s is %(role)s, which steers no runs. Ask %(admins)s.") % {
-            "project": run.project,
-            "role": words,
-            "admins": admins,
-        }
-    return _("Run #%(number)s belongs to %(owner)s; only they or %(admins)s steer it.") % {
-        "number": run.number,
-        "owner": run.owner,
-        "admins": admins,
-    }
+        own = role_in(user, run.project)
+        role = str(own.label).lower() if own else pgettext("role", "none")
+        words = _("Your role in %(project)s is %(role)s, which steers no runs. Ask %(who)s.")
+        return words % {"project": run.project, "role": role, "who": admins}
+    words = _("Run #%(number)s belongs to %(owner)s; only they or %(who)s steer it.")
+    return words % {"number": run.number, "owner": run.owner, "who": admins}
 
 
 def launchable_projects(user: User | AnonymousUser) -> QuerySet[Project]:
