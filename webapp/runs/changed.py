@@ -16,7 +16,7 @@ from uuid import UUID
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
 from training_core.contract.events import Interval, PairedDifference
 from training_core.contract.spec import RunSpec
@@ -233,7 +233,7 @@ def _subject(change: PairedDifference, spec: RunSpec | None) -> str:
             between.add(stage.type)
         done += stage.steps
     if between == {"rl"}:
-        return "RL"
+        return pgettext("what made a difference", "RL")
     if change.against_step == 0:
         return _("All training together")
     return _("Training since “%(title)s”") % {"title": title_words(change.against_label)}

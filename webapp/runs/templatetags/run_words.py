@@ -7,10 +7,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from webapp.runs.told import told
 from webapp.ui.templatetags.temper import pretty
 from webapp.ui.wording import state_look
 
 register = template.Library()
+
+register.filter("told", told)
 
 WISHES: dict[str, str | Promise] = {
     "stop": _("Stop"),
