@@ -54,6 +54,8 @@ SENTENCES = (
     _("The limit of %(n)s sampled tokens is reached."),
     _("The run was stopped: saved at step %(step)s."),
     _("The run was paused: saved at step %(step)s."),
+    _("The run was shut down with its worker: saved at step %(step)s."),
+    _("The run was shut down with its worker: nothing to save at step 0."),
     _("The run was stopped: nothing to save at step 0."),
     _("The run was paused: nothing to save at step 0."),
     _("The weights after step %(step)s are not finite numbers and were not saved."),
