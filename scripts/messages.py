@@ -28,6 +28,7 @@ from django.utils.translation.template import templatize  # noqa: E402
 
 from training_core.contract.field_errors import message_of, models_of, sentences  # noqa: E402
 from training_core.contract.metrics import METRICS  # noqa: E402
+from training_core.contract.presets import PRESETS  # noqa: E402
 from training_core.contract.spec import RunSpec  # noqa: E402
 from webapp.ui.schema_form.build import label_of, summary_of  # noqa: E402
 
@@ -94,8 +95,10 @@ def _found() -> Iterator[Found]:
 
 
 def _of_the_contract() -> Iterator[str]:
-    """What pages say of a spec: names and help of its fields, and what can be wrong with one."""
+    """What pages say of a spec: names and help of its fields, what can be wrong, presets."""
     yield from sentences()
+    for preset in PRESETS:
+        yield from (preset.title, preset.teaches, preset.expect)
     for model in models_of(RunSpec, set()):
         yield summary_of(model)
         for name, field in model.model_fields.items():
