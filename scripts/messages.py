@@ -54,6 +54,8 @@ PYTHON = {
     "npgettext": ((1, "c"), 2, 3),
     "npgettext_lazy": ((1, "c"), 2, 3),
 }
+FAULTS = frozenset({"ValueError", "SpecFault"})
+"""What validators of a spec raise; the words stand last."""
 SCRIPTS = {"t": None, "tn": (1, 2)}
 
 Found = tuple[str, str, str | tuple[str, str], str | None]
@@ -105,10 +107,10 @@ def _of_the_contract() -> Iterator[str]:
             yield from filter(None, (label_of(name), field.description))
     for file in sorted((ROOT / "training_core/contract").glob("*.py")):
         for call in ast.walk(ast.parse(file.read_text())):
-            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "ValueError":
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in FAULTS:
                 yield from (
                     message_of(word.value)
-                    for word in call.args
+                    for word in call.args[-1:]
                     if isinstance(word, ast.Constant) and isinstance(word.value, str)
                 )
 
