@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from django.utils.translation import gettext as _
 
 LONGEST_HEADER_BYTES = 100_000_000
 """The limit of the safetensors format itself."""
@@ -80,16 +81,16 @@ def fault_of(files: ModelFiles) -> str:
     What the files cannot tell (an architecture, an end token) the trainer says within seconds.
     """
     if not files.size_bytes and files.pickles:
-        return (
+        return _(
             "keeps its weights in PyTorch pickle files alone, which cannot be read safely; convert "
             "them to safetensors"
         )
     if not files.size_bytes:
-        return "holds no weights in safetensors"
+        return _("holds no weights in safetensors")
     if not files.tokenizer:
-        return "holds no tokenizer; save it there with its save_pretrained"
+        return _("holds no tokenizer; save it there with its save_pretrained")
     if not files.chat_template:
-        return (
+        return _(
             "has a tokenizer without a chat template; choose the model's instruct version, or add "
             "a chat_template to its tokenizer files"
         )
