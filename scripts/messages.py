@@ -53,7 +53,7 @@ PYTHON = {
     "npgettext": ((1, "c"), 2, 3),
     "npgettext_lazy": ((1, "c"), 2, 3),
 }
-SCRIPTS = {"t": None, "tn": (1, 2)}
+SCRIPTS = {"t": None, "tn": (1, 2), "tp": ((1, "c"), 2)}
 
 Found = tuple[str, str, str | tuple[str, str], str | None]
 """Catalogue, file, text or its two numbers, context."""
