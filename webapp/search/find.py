@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from webapp.accounts.models import User
 from webapp.datasets.access import datasets_for
@@ -44,7 +45,9 @@ def find_everything(
     groups = [
         HitGroup("runs", _("Runs"), things.find_runs(user, words, named)),
         HitGroup("deeds", _("Do"), _fitting(words, places.deeds(standing))),
-        HitGroup("pages", _("Pages"), _fitting(words, places.pages(user, standing))),
+        HitGroup(
+            "pages", pgettext("of the site", "Pages"), _fitting(words, places.pages(user, standing))
+        ),
         HitGroup("projects", _("Projects"), _fitting(words, places.projects(standing))),
         HitGroup("this-run", _run_title(number), tabs),
         HitGroup("datasets", _("Datasets"), things.find_datasets(user, words, named)),
@@ -67,7 +70,7 @@ def _without_words(
         HitGroup("this-run", _run_title(number), things.find_tabs(user, standing, number)),
         HitGroup("imports", _("Your imports to finish"), things.find_imports(user, ())),
         HitGroup("deeds", _("Do"), places.deeds(standing)),
-        HitGroup("pages", _("Pages"), places.main_pages()),
+        HitGroup("pages", _pages_title(), places.main_pages()),
         HitGroup("runs", _("Newest runs"), newest),
     ]
     return [group for group in groups if group.hits]
@@ -112,6 +115,11 @@ def _thing(path: str) -> tuple[str, int]:
     if match.namespace in {"runs", "datasets"} and isinstance(key, int) and key < 2**31:
         return match.namespace, key
     return "", 0
+
+
+def _pages_title() -> str:
+    """The label of the group of pages."""
+    return pgettext("of the site", "Pages")
 
 
 def _run_title(number: int) -> str:

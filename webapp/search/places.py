@@ -129,13 +129,14 @@ def presets(standing: Standing) -> list[Hit]:
     """Presets, each as a filled launch form; none for who launches nothing."""
     if not standing.may_launch:
         return []
+    found = _("preset launch")
     return [
         Hit(
             _(preset.title),
             f"{reverse(LAUNCH)}?preset={preset.slug}#launch",
             "play",
             _("preset, %(steps)s steps") % {"steps": preset.spec.total_steps},
-            beside=f"{_('preset launch')} {preset.slug} {preset.title} {_(preset.teaches)}",
+            beside=f"{found} {preset.slug} {preset.title} {_(preset.teaches)}",
         )
         for preset in PRESETS
     ]
