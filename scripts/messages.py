@@ -56,7 +56,7 @@ PYTHON = {
 }
 FAULTS = frozenset({"ValueError", "SpecFault"})
 """What validators of a spec raise; the words stand last."""
-SCRIPTS = {"t": None, "tn": (1, 2)}
+SCRIPTS = {"t": None, "tn": (1, 2), "tp": ((1, "c"), 2)}
 
 Found = tuple[str, str, str | tuple[str, str], str | None]
 """Catalogue, file, text or its two numbers, context."""

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext as _
 
 from training_core.contract.tasknames import QUEUE_CPU, QUEUE_TRAIN
 from webapp.accounts.models import Project, User
@@ -22,7 +24,7 @@ from webapp.runs.changed import ENDED_WELL, Statement, ends, solved, statements_
 from webapp.runs.models import Run, RunQuerySet
 from webapp.runs.overview import PhaseView, eval_cards, phase_view, spec_of
 from webapp.runs.status import LIVE, RunState
-from webapp.ui.wording import format_number
+from webapp.ui.wording import format_number, state_look
 from webapp.workers_page.overview import WorkersView, read_workers
 
 LISTED = 6
@@ -102,17 +104,24 @@ def _worker_troubles(workers: WorkersView, has_runs: bool) -> list[Trouble]:
         return []
     url = reverse("workers:index")
     words = {
-        QUEUE_TRAIN: "Runs wait until one starts.",
-        QUEUE_CPU: "Imports wait, and runs that are lost are not found.",
+        QUEUE_TRAIN: _("Runs wait until one starts."),
+        QUEUE_CPU: _("Imports wait, and runs that are lost are not found."),
     }
     found = [
-        Trouble(f"No worker listens on the queue {queue.name}", words[queue.name], url, "warn")
+        Trouble(
+            _("No worker listens on the queue %(queue)s") % {"queue": queue.name},
+            words[queue.name],
+            url,
+            "warn",
+        )
         for queue in workers.queues
         if not queue.workers and queue.name in words
     ]
     for view in workers.workers:
         if view.state in {"silent", "deaf"} and view.run is not None:
-            found.append(Trouble(f"{view.worker.name} is {view.state}", view.words, url, "warn"))
+            values = {"worker": view.worker.name, "state": state_look(view.state).label}
+            title = _("%(worker)s is %(state)s") % values
+            found.append(Trouble(title, view.words, url, "warn"))
     return found
 
 
@@ -125,7 +134,8 @@ def _failed(runs: RunQuerySet) -> list[Trouble]:
     return [
         Trouble(
             f"#{run.number} {run.name}",
-            f"{run.message} {run.advice}".strip() or f"It is {run.state}.",
+            f"{run.message} {run.advice}".strip()
+            or _("It is %(state)s.") % {"state": state_look(run.state).label},
             reverse("runs:detail", args=[run.number]),
             tones[run.state],
         )
@@ -139,7 +149,7 @@ def _rejected(mine: QuerySet[DatasetImport]) -> list[Trouble]:
     rejected = mine.filter(state=DatasetImport.State.REJECTED, created_at__gte=since)
     return [
         Trouble(
-            f"Import of {job.name or job.file_name}",
+            _("Import of %(name)s") % {"name": job.name or job.file_name},
             job.message,
             reverse("datasets:import", args=[job.pk]),
             "bad",
@@ -153,9 +163,11 @@ def _result(run: Run) -> Result:
     before, after = ends(eval_cards(run))
     if after is None:
         return Result(run, "", None)
-    total = after.overall.pass_at_1.n
-    sentence = f"Solves {format_number(solved(after))} of {total:,} held-out items"
-    if before is not None:
-        sentence += f"; {format_number(solved(before))} before"
+    values = {"now": format_number(solved(after)), "total": f"{after.overall.pass_at_1.n:,}"}
+    if before is None:
+        sentence = _("Solves %(now)s of %(total)s held-out items.") % values
+    else:
+        values["before"] = format_number(solved(before))
+        sentence = _("Solves %(now)s of %(total)s held-out items; %(before)s before.") % values
     statements = statements_of(after, spec_of(run))
-    return Result(run, f"{sentence}.", statements[0] if statements else None)
+    return Result(run, sentence, statements[0] if statements else None)

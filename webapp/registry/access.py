@@ -13,6 +13,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Project, User
 from webapp.accounts.roles import Right, may, role_in, who_may
@@ -44,7 +46,7 @@ def get_export_for_user(user: Anybody, pk: UUID) -> ModelExport:
     found = exports_for(user).select_related("run__owner", "run__project", "owner")
     export = found.filter(pk=pk).first()
     if export is None:
-        raise Http404("There is no such export.")
+        raise Http404(_("There is no such export."))
     return export
 
 
@@ -61,7 +63,7 @@ def get_exportable_checkpoint(user: Anybody, pk: int) -> Checkpoint:
 def refuse_without_export(user: Anybody, project: Project) -> None:
     """Raise PermissionDenied, with who can, for somebody who makes no exports in the project."""
     if not may(user, Right.EXPORT, project):
-        raise PermissionDenied(_why_not(user, project, Right.EXPORT, "exports no models"))
+        raise PermissionDenied(_why_no_export(user, project))
 
 
 def get_changeable_export(user: Anybody, pk: UUID) -> ModelExport:
@@ -74,11 +76,12 @@ def get_changeable_export(user: Anybody, pk: UUID) -> ModelExport:
         return export
     project = export.run.project
     if export.owner_id == user.pk or project.archived_at is not None:
-        raise PermissionDenied(_why_not(user, project, Right.EXPORT, "exports no models"))
-    raise PermissionDenied(
-        f"This export was made by {export.owner} of {export.run.owner}'s run; only they or "
-        f"{who_may(Right.STEER_ANY, project)} change it."
+        raise PermissionDenied(_why_no_export(user, project))
+    words = _(
+        "This export was made by %(maker)s of %(owner)s's run; only they or %(admins)s change it."
     )
+    values = {"maker": export.owner, "owner": export.run.owner}
+    raise PermissionDenied(words % {**values, "admins": who_may(Right.STEER_ANY, project)})
 
 
 def get_usable_export(user: Anybody, pk: UUID) -> ModelExport:
@@ -86,7 +89,8 @@ def get_usable_export(user: Anybody, pk: UUID) -> ModelExport:
     export = get_export_for_user(user, pk)
     project = export.run.project
     if not may(user, Right.LAUNCH, project):
-        raise PermissionDenied(_why_not(user, project, Right.LAUNCH, "launches no runs"))
+        words = _("Your role in %(project)s is %(role)s, which launches no runs. Ask %(admins)s.")
+        raise PermissionDenied(_why_not(user, project, Right.LAUNCH, words))
     return export
 
 
@@ -97,9 +101,17 @@ def may_change(user: Anybody, export: ModelExport) -> bool:
     return can_control(user, export.run)
 
 
-def _why_not(user: Anybody, project: Project, right: Right, lack: str) -> str:
+def _why_no_export(user: Anybody, project: Project) -> str:
+    """The sentence for somebody who exports nothing."""
+    words = _("Your role in %(project)s is %(role)s, which exports no models. Ask %(admins)s.")
+    return _why_not(user, project, Right.EXPORT, words)
+
+
+def _why_not(user: Anybody, project: Project, right: Right, words: str) -> str:
     """The sentence for somebody who sees the project and has not the right in it."""
     if project.archived_at is not None:
-        return f"The project {project} is archived: nothing new is made in it."
-    role = role_in(user, project) or "none"
-    return f"Your role in {project} is {role}, which {lack}. Ask {who_may(right, project)}."
+        words = _("The project %(project)s is archived: nothing new is made in it.")
+        return words % {"project": project}
+    role = role_in(user, project)
+    lack = str(role.label).lower() if role else _("none")
+    return words % {"project": project, "role": lack, "admins": who_may(right, project)}

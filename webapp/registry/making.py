@@ -9,6 +9,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from django.utils.translation import override
+
+from django.utils.translation import override
+
 from training_core.contract.exports import ExportDir, ExportDtype, ExportOrder
 from training_core.contract.yaml_text import spec_to_yaml
 from webapp.registry.base_models import LINEAGE
@@ -50,7 +54,12 @@ def hold_checkpoint(source: Path, target: Path) -> None:
 
 
 def write_order(checkpoint: Checkpoint, dtype: str) -> ExportOrder:
-    """What to make, with everything that the folder shall tell about itself."""
+    """What to make, with everything that the folder shall tell about itself, in English."""
+    with override("en"):
+        return _write_order(checkpoint, dtype)
+
+
+def _write_order(checkpoint: Checkpoint, dtype: str) -> ExportOrder:
     kind: ExportDtype = "bfloat16" if dtype == "bfloat16" else "float32"
     lineage = read_lineage(checkpoint)
     return ExportOrder(

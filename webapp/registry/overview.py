@@ -12,6 +12,10 @@ from uuid import UUID
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Q
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from training_core.contract.events import DomainResult, Interval
 from training_core.contract.exports import ExportCheck, ExportedFile
@@ -52,18 +56,20 @@ class ExportChoice(NamedTuple):
     """One type of weights that a checkpoint can be exported in."""
 
     dtype: str
-    title: str
-    words: str
+    title: str | Promise
+    words: str | Promise
     size_bytes: int
     """About how large the folder is."""
 
 
 CHOICE_WORDS = {
-    "float32": ("Exact", "The weights as they were trained, bit for bit."),
+    "float32": (_("Exact"), _("The weights as they were trained, bit for bit.")),
     "bfloat16": (
-        "Half the size",
-        "Rounded to bfloat16, the type that most models are published in. How far its outputs are "
-        "from the exact ones is measured and stands in the model card.",
+        _("Half the size"),
+        _(
+            "Rounded to bfloat16, the type that most models are published in. How far its outputs "
+            "are from the exact ones is measured and stands in the model card."
+        ),
     ),
 }
 

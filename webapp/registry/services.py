@@ -21,6 +21,8 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext as _
 
 from training_core.contract.exports import ExportDir, ExportDtype, ExportProgress, ExportResult
 from webapp.accounts.models import User
@@ -31,7 +33,7 @@ from webapp.registry.models import KEEP, ExportQuerySet, ModelExport
 from webapp.registry.refusals import ExportRefused
 from webapp.runs import status
 from webapp.runs.models import Checkpoint, Run
-from webapp.ui.wording import format_bytes
+from webapp.ui.wording import format_bytes, state_look
 
 logger = logging.getLogger(__name__)
 State = ModelExport.State
@@ -58,7 +60,8 @@ def request_export(checkpoint: Checkpoint, owner: User, dtype: str) -> ModelExpo
     Raises ExportRefused.
     """
     if dtype not in DTYPES:
-        raise ExportRefused(f"dtype: there is no {dtype!r}; use {' or '.join(DTYPES)}.")
+        words = _("dtype: there is no %(given)s; use %(known)s.")
+        raise ExportRefused(words % {"given": repr(dtype), "known": _(" or ").join(DTYPES)})
     same = ModelExport.objects.standing().filter(
         run=checkpoint.run, step=checkpoint.step, saved_at=checkpoint.created_at, dtype=dtype
     )
@@ -87,18 +90,17 @@ def request_export(checkpoint: Checkpoint, owner: User, dtype: str) -> ModelExpo
 def problem_with(checkpoint: Checkpoint, dtype: str) -> str:
     """Why a checkpoint cannot be exported now; empty when it can."""
     if checkpoint.removed_at is not None or not checkpoint.directory.is_dir():
-        return (
-            f"The checkpoint after step {checkpoint.step:,} is no longer on disk; choose another."
-        )
+        words = _("The checkpoint after step %(step)s is no longer on disk; choose another.")
+        return words % {"step": f"{checkpoint.step:,}"}
     needed = folder_bytes(checkpoint, dtype) + SPARE_BYTES
     root = Path(settings.EXPORTS_DIR)
     free = shutil.disk_usage(next(each for each in (root, *root.parents) if each.exists())).free
     if free >= needed:
         return ""
-    return (
-        f"The export needs up to {format_bytes(needed)} of disk and {format_bytes(free)} are free. "
+    return _(
+        "The export needs up to %(needed)s of disk and %(free)s are free. "
         "Delete exports or old runs first."
-    )
+    ) % {"needed": format_bytes(needed), "free": format_bytes(free)}
 
 
 def folder_bytes(checkpoint: Checkpoint, dtype: str) -> int:
@@ -140,12 +142,14 @@ def delete_export(export: ModelExport, actor: User) -> None:
         .get(pk=export.pk)
     )
     if export.is_active:
-        raise ExportRefused("The export is still being made; cancel it first.")
+        raise ExportRefused(_("The export is still being made; cancel it first."))
     if run := find_user(export):
-        raise ExportRefused(
-            f"Run #{run.number} starts from this export and is {run.state}; wait for its end or "
+        words = _(
+            "Run #%(number)s starts from this export and is %(state)s; wait for its end or "
             "stop it first."
         )
+        values = {"number": run.number, "state": state_look(run.state).label}
+        raise ExportRefused(words % values)
     logger.info("Export %s is deleted", export.pk)
     folder, key = export.folder, export.pk
     _note("export.delete", export, actor)

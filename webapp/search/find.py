@@ -11,6 +11,9 @@ import re
 from collections.abc import Sequence
 
 from django.urls import Resolver404, resolve
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from webapp.accounts.models import User
 from webapp.datasets.access import datasets_for
@@ -41,14 +44,16 @@ def find_everything(
     tabs = _fitting(rest, tabs) if rest else [hit._replace(rank=BELOW_ITS_RUN) for hit in tabs]
     named = _must_name_projects(standing)
     groups = [
-        HitGroup("runs", "Runs", things.find_runs(user, words, named)),
-        HitGroup("deeds", "Do", _fitting(words, places.deeds(standing))),
-        HitGroup("pages", "Pages", _fitting(words, places.pages(user, standing))),
-        HitGroup("projects", "Projects", _fitting(words, places.projects(standing))),
-        HitGroup("this-run", f"Run #{number}", tabs),
-        HitGroup("datasets", "Datasets", things.find_datasets(user, words, named)),
-        HitGroup("imports", "Your imports to finish", things.find_imports(user, words)),
-        HitGroup("presets", "Presets", _fitting(words, places.presets(standing))),
+        HitGroup("runs", _("Runs"), things.find_runs(user, words, named)),
+        HitGroup("deeds", _("Do"), _fitting(words, places.deeds(standing))),
+        HitGroup(
+            "pages", pgettext("of the site", "Pages"), _fitting(words, places.pages(user, standing))
+        ),
+        HitGroup("projects", _("Projects"), _fitting(words, places.projects(standing))),
+        HitGroup("this-run", _run_title(number), tabs),
+        HitGroup("datasets", _("Datasets"), things.find_datasets(user, words, named)),
+        HitGroup("imports", _("Your imports to finish"), things.find_imports(user, words)),
+        HitGroup("presets", _("Presets"), _fitting(words, places.presets(standing))),
     ]
     return sorted((group for group in groups if group.hits), key=lambda group: -group.rank)
 
@@ -62,12 +67,12 @@ def _without_words(
     known = {hit.url for hit in lately}
     newest = [hit for hit in things.find_runs(user, (), named) if hit.url not in known]
     groups = [
-        HitGroup("recent", "Recent", lately),
-        HitGroup("this-run", f"Run #{number}", things.find_tabs(user, standing, number)),
-        HitGroup("imports", "Your imports to finish", things.find_imports(user, ())),
-        HitGroup("deeds", "Do", places.deeds(standing)),
-        HitGroup("pages", "Pages", places.main_pages()),
-        HitGroup("runs", "Newest runs", newest),
+        HitGroup("recent", _("Recent"), lately),
+        HitGroup("this-run", _run_title(number), things.find_tabs(user, standing, number)),
+        HitGroup("imports", _("Your imports to finish"), things.find_imports(user, ())),
+        HitGroup("deeds", _("Do"), places.deeds(standing)),
+        HitGroup("pages", _pages_title(), places.main_pages()),
+        HitGroup("runs", _("Newest runs"), newest),
     ]
     return [group for group in groups if group.hits]
 
@@ -111,6 +116,21 @@ def _thing(path: str) -> tuple[str, int]:
     if match.namespace in {"runs", "datasets"} and isinstance(key, int) and key < 2**31:
         return match.namespace, key
     return "", 0
+
+
+def _pages_title() -> str:
+    """The label of the group of pages."""
+    return pgettext("of the site", "Pages")
+
+
+def _run_title(number: int) -> str:
+    """The label of the group about one run."""
+    return _("Run #%(number)s") % {"number": number}
+
+
+def _run_title(number: int) -> str:
+    """The label of the group about one run."""
+    return _("Run #%(number)s") % {"number": number}
 
 
 def _run_number(path: str) -> int:

@@ -6,6 +6,12 @@ Called by `webapp.search.find`. A new page appears by itself when it stands in t
 from __future__ import annotations
 
 from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import override
 
 from training_core.contract.presets import PRESETS
 from webapp.accounts.models import Project, User
@@ -21,44 +27,76 @@ MOST_MANAGED = 20
 def main_pages() -> list[Hit]:
     """Those of the navigation; a new run is a deed."""
     return [
-        Hit(entry.label, reverse(entry.url_name), entry.icon, keys=entry.keys)
+        Hit(
+            str(entry.label),
+            reverse(entry.url_name),
+            entry.icon,
+            keys=entry.keys,
+            beside=_english(entry.label),
+        )
         for entry in NAVIGATION
         if entry.url_name != LAUNCH
     ]
 
 
+def _english(label: str | Promise) -> str:
+    """The English name, which finds a page in every language."""
+    with override("en"):
+        return str(label)
+
+
+def _english(label: str | Promise) -> str:
+    """The English name, which finds a page in every language."""
+    with override("en"):
+        return str(label)
+
+
 def pages(user: User, standing: Standing) -> list[Hit]:
     """Every page that needs no number and that the user may open."""
-    account = reverse("people:account")
+    account, programs = reverse("people:account"), _("for programs")
     found = [
         *main_pages(),
-        Hit("Your account", account, "person", "projects, password", beside="settings profile me"),
-        Hit("API tokens", reverse("tokens:index"), "key", "for programs", beside="key client"),
-        Hit("Webhooks", reverse("webhooks:index"), "branch", "for programs", beside="notify"),
-        Hit("API", reverse("api:openapi-view"), "file", "for programs", beside="rest openapi docs"),
-        Hit("Projects", reverse("people:projects"), "people", "all that you are in"),
-        Hit("Style guide", reverse("ui:styleguide"), "info", "every component"),
+        Hit(
+            _("Your account"),
+            account,
+            "person",
+            _("projects, password"),
+            beside=_("settings profile me"),
+        ),
+        Hit(_("API tokens"), reverse("tokens:index"), "key", programs, beside=_("key client")),
+        Hit(_("Webhooks"), reverse("webhooks:index"), "branch", programs, beside=_("notify")),
+        Hit("API", reverse("api:openapi-view"), "file", programs, beside=_("rest openapi docs")),
+        Hit(_("Projects"), reverse("people:projects"), "people", _("all that you are in")),
+        Hit(_("Style guide"), reverse("ui:styleguide"), "info", _("every component")),
     ]
     for project in standing.where(Right.MANAGE)[:MOST_MANAGED]:
         found += _managed(project)
     if user.is_superuser:
         found += [
-            Hit("Accounts", reverse("people:users"), "person", beside="users people sign-in link"),
-            Hit("Audit log of everything", reverse("people:whole_audit"), "file"),
+            Hit(
+                _("Accounts"),
+                reverse("people:users"),
+                "person",
+                beside=_("users people sign-in link"),
+            ),
+            Hit(_("Audit log of everything"), reverse("people:whole_audit"), "file"),
         ]
     if user.is_staff:
-        found.append(Hit("Admin", reverse("admin:index"), "gear", "curation, support"))
+        found.append(Hit(_("Admin"), reverse("admin:index"), "gear", _("curation, support")))
     return found
 
 
 def _managed(project: Project) -> list[Hit]:
     """Pages of a project for those who manage it."""
     named = (
-        (f"Invitations to {project}", "people:invitations", "people"),
-        (f"Audit log of {project}", "people:audit", "file"),
-        (f"Settings of {project}", "people:settings", "gear"),
+        (_("Invitations to %(project)s"), "people:invitations", "people"),
+        (_("Audit log of %(project)s"), "people:audit", "file"),
+        (_("Settings of %(project)s"), "people:settings", "gear"),
     )
-    return [Hit(title, reverse(view, args=[project.slug]), icon) for title, view, icon in named]
+    return [
+        Hit(title % {"project": project}, reverse(view, args=[project.slug]), icon)
+        for title, view, icon in named
+    ]
 
 
 def projects(standing: Standing) -> list[Hit]:
@@ -67,7 +105,7 @@ def projects(standing: Standing) -> list[Hit]:
         return []
     runs = reverse("runs:index")
     return [
-        Hit(project.name, f"{runs}?project={project.slug}", "runs", "project, its runs")
+        Hit(project.name, f"{runs}?project={project.slug}", "runs", _("project, its runs"))
         for project in standing.projects
     ]
 
@@ -76,16 +114,23 @@ def deeds(standing: Standing) -> list[Hit]:
     """What the person can do from anywhere."""
     found = []
     if standing.may_launch:
-        words = "launch train start experiment"
-        found.append(Hit("New run", reverse(LAUNCH), "plus", keys="n", beside=words))
+        words = _("launch train start experiment")
+        found.append(Hit(_("New run"), reverse(LAUNCH), "plus", keys="n", beside=words))
     if standing.may_add_datasets:
         upload = reverse("datasets:upload")
-        found.append(Hit("Upload a dataset", upload, "upload", beside="import csv jsonl"))
+        found.append(Hit(_("Upload a dataset"), upload, "upload", beside=_("import csv jsonl")))
     return [
         *found,
-        Hit("Switch the colour theme", "", "moon", beside="dark light mode", deed="theme"),
-        Hit("Show the keyboard shortcuts", "", "keyboard", keys="?", beside="help", deed="keys"),
-        Hit("Sign out", reverse("account_logout"), "out", beside="leave log out"),
+        Hit(_("Switch the colour theme"), "", "moon", beside=_("dark light mode"), deed="theme"),
+        Hit(
+            _("Show the keyboard shortcuts"),
+            "",
+            "keyboard",
+            keys="?",
+            beside=_("help"),
+            deed="keys",
+        ),
+        Hit(_("Sign out"), reverse("account_logout"), "out", beside=_("leave log out")),
     ]
 
 
@@ -93,13 +138,14 @@ def presets(standing: Standing) -> list[Hit]:
     """Presets, each as a filled launch form; none for who launches nothing."""
     if not standing.may_launch:
         return []
+    found = _("preset launch")
     return [
         Hit(
-            preset.title,
+            _(preset.title),
             f"{reverse(LAUNCH)}?preset={preset.slug}#launch",
             "play",
-            f"preset, {preset.spec.total_steps} steps",
-            beside=f"preset launch {preset.slug} {preset.teaches}",
+            _("preset, %(steps)s steps") % {"steps": preset.spec.total_steps},
+            beside=f"{found} {preset.slug} {preset.title} {_(preset.teaches)}",
         )
         for preset in PRESETS
     ]

@@ -14,6 +14,13 @@ from typing import TypeVar
 from django.contrib.postgres.search import TrigramWordSimilarity
 from django.db.models import Model, Q, QuerySet
 from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.utils.functional import Promise
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import Project, User
 from webapp.datasets.access import datasets_for, own_imports
@@ -22,8 +29,10 @@ from webapp.runs.access import steering_right
 from webapp.runs.models import Run
 from webapp.runs.steering import COMMANDS
 from webapp.search.hits import Hit
-from webapp.search.matching import ABBREVIATED, WHOLE, rank
+from webapp.search.matching import ABBREVIATED, WHOLE, fold, rank
 from webapp.ui.projects import Standing
+from webapp.ui.wording import STATES, state_look
+from webapp.ui.wording import STATES, state_look
 
 M = TypeVar("M", bound=Model)
 
@@ -37,12 +46,12 @@ places leave 0.38."""
 LONG_ENOUGH = 4
 NUMBER = re.compile(r"#?([0-9]{1,9})")
 TABS = (
-    ("Curves", "runs:detail", "runs"),
-    ("Rollouts", "runs:rollouts", "search"),
-    ("Config", "runs:config", "file"),
-    ("Logs", "runs:logs", "file"),
-    ("Checkpoints", "runs:checkpoints", "save"),
-    ("Comments", "comments:thread", "comment"),
+    (gettext_lazy("Curves"), "runs:detail", "runs"),
+    (gettext_lazy("Rollouts"), "runs:rollouts", "search"),
+    (gettext_lazy("Config"), "runs:config", "file"),
+    (gettext_lazy("Logs"), "runs:logs", "file"),
+    (gettext_lazy("Checkpoints"), "runs:checkpoints", "save"),
+    (gettext_lazy("Comments"), "comments:thread", "comment"),
 )
 
 
@@ -88,12 +97,13 @@ def find_tabs(user: User, standing: Standing, number: int) -> list[Hit]:
         return []
     name = f"#{run.number} {run.name}"
     hits = [
-        Hit(f"{title} of #{run.number}", reverse(view, args=[number]), icon, run.name)
+        Hit(_tab_title(title, run), reverse(view, args=[number]), icon, run.name)
         for title, view, icon in TABS
     ]
     if standing.launches_in:
         clone = f"{reverse('runs:launch')}?from={number}"
-        hits.append(Hit(f"Clone #{run.number}", clone, "branch", run.name, beside="copy new run"))
+        title, beside = _("Clone #%(number)s") % {"number": run.number}, _("copy new run")
+        hits.append(Hit(title, clone, "branch", run.name, beside=beside))
     if run.project in standing.where(steering_right(user, run)):
         hits += [_command_hit(run, name, slug) for slug in _possible(run)]
     return hits
@@ -105,33 +115,46 @@ def run_hit(run: Run, named: bool) -> Hit:
         run.name,
         reverse("runs:detail", args=[run.number]),
         "runs",
-        f"#{run.number}, {run.owner}{_place(run.project, named)}",
+        f"#{run.number}, {_owner(run.owner, run.project, named)}",
         state=run.state,
-        beside=f"{run.number} #{run.number} {run.state} {run.owner} {run.preset}",
+        beside=f"{run.number} #{run.number} {run.state} {state_look(run.state).label} "
+        f"{run.owner} {run.preset}",
     )
 
 
 def dataset_hit(dataset: Dataset, named: bool) -> Hit:
     """A dataset that can be opened, with its project's name where that is wanted."""
     url = reverse("datasets:detail", args=[dataset.pk])
-    detail = f"dataset, {dataset.owner}{_place(dataset.project, named)}"
+    owner = _owner(dataset.owner, dataset.project, named)
+    detail = _("dataset, %(owner)s") % {"owner": owner}
     return Hit(dataset.name, url, "data", detail, beside=f"{dataset.owner}")
 
 
 def import_hit(job: DatasetImport) -> Hit:
     """An import that waits for its owner."""
     url = reverse("datasets:import", args=[job.pk])
-    return Hit(job.name or job.file_name, url, "upload", "your import", state=job.state)
+    return Hit(job.name or job.file_name, url, "upload", _("your import"), state=job.state)
 
 
-def _place(project: Project, named: bool) -> str:
-    """` in Main`, or nothing."""
-    return f" in {project}" if named else ""
+def _owner(owner: User, project: Project, named: bool) -> str:
+    """`ada in Main`, or `ada`."""
+    return (
+        _("%(owner)s in %(project)s") % {"owner": owner, "project": project}
+        if named
+        else f"{owner}"
+    )
+
+
+def _tab_title(title: str | Promise, run: Run) -> str:
+    """`Curves of #7`."""
+    return _("%(tab)s of #%(number)s") % {"tab": title, "number": run.number}
 
 
 def _run_holds(word: str) -> Q:
     """A word in a run's name, state, owner or preset, or its number."""
     found = Q(name__icontains=word) | Q(state__istartswith=word) | Q(preset__icontains=word)
+    found |= Q(state__in=[key for key, look in STATES.items() if fold(str(look.label)) == word])
+    found |= Q(state__in=[key for key, look in STATES.items() if fold(str(look.label)) == word])
     found |= Q(owner__username__icontains=word)
     number = NUMBER.fullmatch(word)
     return found | Q(number=int(number[1])) if number else found

@@ -2,6 +2,8 @@
    and the choice of a model opens its form at once. */
 
 import { listen, paced } from "../ui/live.js";
+import { stateOf } from "../ui/states.js";
+import { t } from "../ui/texts.js";
 
 const reloadList = paced(async () => {
   const answer = await fetch(window.location.href);
@@ -35,7 +37,9 @@ document.addEventListener("change", (event) => {
 
 function announce(before, state) {
   if (before.state !== state) {
-    const text = `The ${before.noun ?? "step"} is ${state}.`;
+    const words = { state: stateOf(state) };
+    const isTryout = before.noun === "tryout";
+    const text = isTryout ? t("The tryout is {state}.", words) : t("The step is {state}.", words);
     document.getElementById("announce").textContent = text;
   }
 }

@@ -1,17 +1,23 @@
 /* A request of htmx that failed is said aloud on the page, never swallowed. That the server is away
    or the session has ended is said by trouble.js. */
 
+import { t } from "./texts.js";
+
 const SHOWN_MS = 8000;
 
 export function startFailures() {
   document.body.addEventListener("htmx:responseError", (event) => {
     const status = event.detail.xhr.status;
     if (status === 403) {
-      say("You may not do that. Nothing was changed.");
+      say(t("You may not do that. Nothing was changed."));
     } else if (status === 404) {
-      say("It is not there any more. Reload the page.");
+      say(t("It is not there any more. Reload the page."));
     } else if (status !== 401) {
-      say(`The server answered with an error (${status}). Nothing was changed on this page.`);
+      say(
+        t("The server answered with an error ({status}). Nothing was changed on this page.", {
+          status,
+        }),
+      );
     }
   });
 }

@@ -3,14 +3,19 @@
    the sheet (WCAG 2.1.4). Two-key shortcuts such as `g r` wait a second for the second key.
    `Mod+k` is Ctrl+K, or ⌘K on a Mac: it works in text fields too, and cannot be switched off. */
 
+import { t } from "./texts.js";
+
 const STORE = "temper_keys_off";
 const SECOND_KEY_MS = 1000;
-const PAGE = "This page";
-const EVERYWHERE = "Everywhere";
+const PAGE = t("This page");
+
+/** The group of shortcuts that all pages have. */
+export const EVERYWHERE = t("Everywhere");
+
 const NATIVE = [
-  { keys: "Tab", what: "To the next link, button or field; Shift+Tab goes back" },
-  { keys: "Enter", what: "Open or press what is focused" },
-  { keys: "Escape", what: "Close a dialog or a menu" },
+  { keys: "Tab", what: t("To the next link, button or field; Shift+Tab goes back") },
+  { keys: "Enter", what: t("Open or press what is focused") },
+  { keys: "Escape", what: t("Close a dialog or a menu") },
 ];
 
 const shortcuts = [];
@@ -32,11 +37,11 @@ export function startKeys() {
   const links = document.querySelectorAll(".rail-nav a");
   const hasSearch = document.querySelector("main input[type=search]") !== null;
   if (hasSearch) {
-    addKeys([{ keys: "/", what: "Search on this page", run: focusSearch }]);
+    addKeys([{ keys: "/", what: t("Search on this page"), run: focusSearch }]);
   }
   addKeys(
     [
-      { keys: "?", what: "This sheet", run: openSheet },
+      { keys: "?", what: t("This sheet"), run: openSheet },
       ...[...links].map((link) => ({
         keys: link.querySelector("kbd").textContent.trim(),
         what: link.querySelector("span").textContent.trim(),

@@ -3,8 +3,9 @@
    arrows and Enter, after the combobox pattern: the focus stays in the field, aria-activedescendant
    names the option. Without scripts the button is a link to a page that does the same. */
 
-import { addKeys, isMac, openSheet } from "./keys.js";
+import { addKeys, EVERYWHERE, isMac, openSheet } from "./keys.js";
 import { readRecent, rememberPath } from "./recent.js";
+import { t, tn } from "./texts.js";
 import { cycleTheme } from "./theme.js";
 
 const SETTLE_MS = 120;
@@ -31,7 +32,7 @@ class Palette {
     dialog.addEventListener("pointermove", (event) => this.#onPointer(event));
     dialog.addEventListener("close", () => this.#onClose());
     document.addEventListener("click", (event) => this.#onOpener(event));
-    addKeys([{ keys: "Mod+k", what: "Find anything", run: () => this.toggle() }], "Everywhere");
+    addKeys([{ keys: "Mod+k", what: t("Find anything"), run: () => this.toggle() }], EVERYWHERE);
     for (const place of document.querySelectorAll("[data-palette-keys]")) {
       place.textContent = isMac() ? "⌘ K" : "Ctrl K";
     }
@@ -79,16 +80,18 @@ class Palette {
         signal: request.signal,
       });
       if (answer.redirected || answer.status === 401) {
-        this.#say("You are signed out.", "Sign in again", location.pathname + location.search);
+        const address = location.pathname + location.search;
+        this.#say(t("You are signed out."), t("Sign in again"), address);
       } else if (answer.ok) {
         this.#show(await answer.text());
       } else {
-        this.#say(`The search failed (${answer.status}). It is tried again by itself.`);
+        const { status } = answer;
+        this.#say(t("The search failed ({status}). It is tried again by itself.", { status }));
         this.#askAgain();
       }
     } catch {
       if (!request.signal.aborted) {
-        this.#say("The server cannot be reached. It is tried again by itself.");
+        this.#say(t("The server cannot be reached. It is tried again by itself."));
         this.#askAgain();
       }
     }
@@ -111,7 +114,7 @@ class Palette {
     this.field.setAttribute("aria-expanded", String(options.length > 0));
     this.#choose(options[0]);
     const count = options.length;
-    this.status.textContent = count ? `${count} found` : "Nothing found";
+    this.status.textContent = count ? tn("{n} found", "{n} found", count) : t("Nothing found");
   }
 
   /** Say what went wrong in the place of the results. */

@@ -4,6 +4,11 @@ export function t(text, values = {}) {
   return fill(globalThis.django?.gettext?.(text) ?? text, values);
 }
 
+/** A text whose English has several meanings: `about` says which one is meant. */
+export function tp(about, text, values = {}) {
+  return fill(globalThis.django?.pgettext?.(about, text) ?? text, values);
+}
+
 export function tn(one, many, count, values = {}) {
   const found = globalThis.django?.ngettext?.(one, many, count) ?? (count === 1 ? one : many);
   return fill(found, { n: count, ...values });

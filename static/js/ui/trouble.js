@@ -3,10 +3,12 @@
    asked every three seconds, and when it answers the bar goes and `temper:back` is sent to the body,
    which fragments wait for to ask again. */
 
+import { t } from "./texts.js";
+
 const PING_MS = 3000;
 const WORDS = {
-  away: "The server cannot be reached. What you see may be old; it is tried again by itself.",
-  "signed-out": "You are signed out, so this page is no longer kept up to date.",
+  away: t("The server cannot be reached. What you see may be old; it is tried again by itself."),
+  "signed-out": t("You are signed out, so this page is no longer kept up to date."),
 };
 let shown = "";
 let timer = 0;
@@ -66,7 +68,7 @@ function show(kind) {
     const link = document.createElement("a");
     link.className = "button button-small";
     link.href = location.pathname + location.search;
-    link.textContent = "Sign in again";
+    link.textContent = t("Sign in again");
     bar.append(link);
   }
   bar.hidden = false;

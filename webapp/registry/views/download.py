@@ -5,6 +5,10 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from webapp.registry.access import get_export_for_user
@@ -12,9 +16,9 @@ from webapp.registry.ranges import Unsatisfiable
 from webapp.registry.sending import find_archive, send_archive
 from webapp.ui.people import signed_in
 
-GONE = (
+GONE = gettext_lazy(
     "This export is no longer there: it expired, was cancelled or deleted. Make it again from the "
-    "checkpoint's page.\n"
+    "checkpoint's page."
 )
 
 
@@ -26,8 +30,8 @@ def download(request: HttpRequest, export_id: UUID) -> HttpResponse | StreamingH
     archive = find_archive(export)
     if archive is None:
         if export.is_active:
-            raise Http404("This export is still being made.")
-        return HttpResponse(GONE, status=410, content_type="text/plain; charset=utf-8")
+            raise Http404(_("This export is still being made."))
+        return HttpResponse(f"{GONE}\n", status=410, content_type="text/plain; charset=utf-8")
     try:
         return send_archive(request, user, export, archive)
     except Unsatisfiable:

@@ -9,6 +9,8 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -24,6 +26,8 @@ from webapp.registry.overview import export_choices, view_of
 from webapp.registry.refusals import ExportRefused
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
+from webapp.ui.wording import state_look
+from webapp.ui.wording import state_look
 
 
 @require_http_methods(["GET", "POST"])
@@ -66,9 +70,10 @@ def cancel(request: HttpRequest, export_id: UUID) -> HttpResponse:
     user = signed_in(request)
     export = get_changeable_export(user, export_id)
     if services.cancel_export(export, user):
-        messages.success(request, "The export is cancelled.")
+        messages.success(request, _(_("The export is cancelled.")))
     else:
-        messages.warning(request, f"The export is {export.state}; there is nothing to cancel.")
+        words = _("The export is %(state)s; there is nothing to cancel.")
+        messages.warning(request, words % {"state": state_look(export.state).label})
     return redirect("registry:export", export_id=export.pk)
 
 
@@ -85,7 +90,8 @@ def use_as_base(request: HttpRequest, export_id: UUID) -> HttpResponse:
     """Keep it, since a run will need it, and open the launch page with it as the base model."""
     export = get_usable_export(signed_in(request), export_id)
     if not export.is_ready:
-        raise Http404(f"This export is {export.state}.")
+        words = _("This export is %(state)s.")
+        raise Http404(words % {"state": state_look(export.state).label})
     services.keep_export(export)
     return redirect(f"{reverse('runs:launch')}?{urlencode({'model': export.folder.model})}")
 
@@ -104,6 +110,6 @@ def delete(request: HttpRequest, export_id: UUID) -> HttpResponse:
         messages.warning(request, refusal.message)
         return redirect("registry:export", export_id=export.pk)
     except ModelExport.DoesNotExist:
-        raise Http404("Somebody else has just deleted this export.") from None
-    messages.success(request, "The export is deleted.")
+        raise Http404(_("Somebody else has just deleted this export.")) from None
+    messages.success(request, _(_("The export is deleted.")))
     return redirect("registry:index")
