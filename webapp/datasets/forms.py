@@ -16,7 +16,7 @@ from webapp.datasets.imports import upload_path
 from webapp.datasets.layout import DELIMITERS, Layout, detect, read_rows
 from webapp.datasets.mapping import Mapping, guess_by_texts, guess_mapping, make_record
 from webapp.datasets.models import DatasetImport
-from webapp.datasets.rows import FileError, Row, RowError
+from webapp.datasets.rows import FileError, Row, RowError, text_fault
 
 PREVIEWED = 5
 LOOKED_AT = 20
@@ -125,8 +125,10 @@ class MappingForm:
         """What is wrong with the choices."""
         if not self.name:
             self.errors["name"] = "Give the dataset a name."
-        elif len(self.name) > LONGEST_NAME or "\0" in self.name:
-            self.errors["name"] = f"At most {LONGEST_NAME} characters, and no NUL."
+        elif len(self.name) > LONGEST_NAME:
+            self.errors["name"] = f"At most {LONGEST_NAME} characters."
+        elif fault := text_fault(self.name):
+            self.errors["name"] = fault[1]
         for column in ("prompt", "answer"):
             if getattr(self.mapping, column) not in self.columns:
                 self.errors[column] = f"Choose the column that holds the {column}."
