@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from webapp.accounts.models import User

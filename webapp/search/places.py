@@ -9,9 +9,6 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import override
-from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import override
 
 from training_core.contract.presets import PRESETS
 from webapp.accounts.models import Project, User

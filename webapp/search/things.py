@@ -17,10 +17,6 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.utils.functional import Promise
-from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import Project, User
 from webapp.datasets.access import datasets_for, own_imports
@@ -31,7 +27,6 @@ from webapp.runs.steering import COMMANDS
 from webapp.search.hits import Hit
 from webapp.search.matching import ABBREVIATED, WHOLE, fold, rank
 from webapp.ui.projects import Standing
-from webapp.ui.wording import STATES, state_look
 from webapp.ui.wording import STATES, state_look
 
 M = TypeVar("M", bound=Model)

@@ -10,7 +10,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -26,7 +25,6 @@ from webapp.registry.overview import export_choices, view_of
 from webapp.registry.refusals import ExportRefused
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
-from webapp.ui.wording import state_look
 from webapp.ui.wording import state_look
 
 
