@@ -127,11 +127,6 @@ def _run_title(number: int) -> str:
     return _("Run #%(number)s") % {"number": number}
 
 
-def _run_title(number: int) -> str:
-    """The label of the group about one run."""
-    return _("Run #%(number)s") % {"number": number}
-
-
 def _run_number(path: str) -> int:
     """Number of the run whose page is open; 0 elsewhere."""
     match = re.match(r"/runs/([0-9]{1,9})/", path)

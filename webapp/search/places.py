@@ -42,12 +42,6 @@ def _english(label: str | Promise) -> str:
         return str(label)
 
 
-def _english(label: str | Promise) -> str:
-    """The English name, which finds a page in every language."""
-    with override("en"):
-        return str(label)
-
-
 def pages(user: User, standing: Standing) -> list[Hit]:
     """Every page that needs no number and that the user may open."""
     account, programs = reverse("people:account"), _("for programs")
