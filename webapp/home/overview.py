@@ -13,7 +13,6 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext as _
 
 from training_core.contract.tasknames import QUEUE_CPU, QUEUE_TRAIN
 from webapp.accounts.models import Project, User

@@ -22,7 +22,6 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext as _
 
 from training_core.contract.exports import ExportDir, ExportDtype, ExportProgress, ExportResult
 from webapp.accounts.models import User
