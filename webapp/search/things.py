@@ -149,7 +149,6 @@ def _run_holds(word: str) -> Q:
     """A word in a run's name, state, owner or preset, or its number."""
     found = Q(name__icontains=word) | Q(state__istartswith=word) | Q(preset__icontains=word)
     found |= Q(state__in=[key for key, look in STATES.items() if fold(str(look.label)) == word])
-    found |= Q(state__in=[key for key, look in STATES.items() if fold(str(look.label)) == word])
     found |= Q(owner__username__icontains=word)
     number = NUMBER.fullmatch(word)
     return found | Q(number=int(number[1])) if number else found

@@ -68,7 +68,7 @@ def cancel(request: HttpRequest, export_id: UUID) -> HttpResponse:
     user = signed_in(request)
     export = get_changeable_export(user, export_id)
     if services.cancel_export(export, user):
-        messages.success(request, _(_("The export is cancelled.")))
+        messages.success(request, _("The export is cancelled."))
     else:
         words = _("The export is %(state)s; there is nothing to cancel.")
         messages.warning(request, words % {"state": state_look(export.state).label})
@@ -109,5 +109,5 @@ def delete(request: HttpRequest, export_id: UUID) -> HttpResponse:
         return redirect("registry:export", export_id=export.pk)
     except ModelExport.DoesNotExist:
         raise Http404(_("Somebody else has just deleted this export.")) from None
-    messages.success(request, _(_("The export is deleted.")))
+    messages.success(request, _("The export is deleted."))
     return redirect("registry:index")
