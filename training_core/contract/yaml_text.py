@@ -61,7 +61,7 @@ class StrictLoader(yaml.SafeLoader):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """Refuse a text under a tag that it does not fit, `!!int x`: PyYAML trips over it."""
         try:
-            return super().construct_object(node, deep=deep)  # type: ignore[no-untyped-call]
+            return super().construct_object(node, deep=deep)
         except YamlError:
             raise
         except (ValueError, LookupError) as error:
