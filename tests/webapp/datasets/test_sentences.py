@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,13 +23,6 @@ from webapp.datasets.sentences import Sentence, in_own_language, parts_of
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "send_task", lambda *_: True)
-
-
-@pytest.fixture(autouse=True)
-def language_of_before() -> Iterator[None]:
-    """A request leaves its language behind in the thread; the tests after these expect English."""
-    with translation.override("en"):
-        yield
 
 
 def rejected(owner: User, content: bytes, name: str = "a.jsonl") -> DatasetImport:
