@@ -28,6 +28,7 @@ from django.utils.translation.template import templatize  # noqa: E402
 
 from training_core.contract.field_errors import message_of, models_of, sentences  # noqa: E402
 from training_core.contract.metrics import METRICS  # noqa: E402
+from training_core.contract.presets import PRESETS  # noqa: E402
 from training_core.contract.spec import RunSpec  # noqa: E402
 from webapp.ui.schema_form.build import label_of, summary_of  # noqa: E402
 
@@ -53,6 +54,8 @@ PYTHON = {
     "npgettext": ((1, "c"), 2, 3),
     "npgettext_lazy": ((1, "c"), 2, 3),
 }
+FAULTS = frozenset({"ValueError", "SpecFault"})
+"""What validators of a spec raise; the words stand last."""
 SCRIPTS = {"t": None, "tn": (1, 2), "tp": ((1, "c"), 2)}
 
 Found = tuple[str, str, str | tuple[str, str], str | None]
@@ -94,18 +97,20 @@ def _found() -> Iterator[Found]:
 
 
 def _of_the_contract() -> Iterator[str]:
-    """What pages say of a spec: names and help of its fields, and what can be wrong with one."""
+    """What pages say of a spec: names and help of its fields, what can be wrong, presets."""
     yield from sentences()
+    for preset in PRESETS:
+        yield from (preset.title, preset.teaches, preset.expect)
     for model in models_of(RunSpec, set()):
         yield summary_of(model)
         for name, field in model.model_fields.items():
             yield from filter(None, (label_of(name), field.description))
     for file in sorted((ROOT / "training_core/contract").glob("*.py")):
         for call in ast.walk(ast.parse(file.read_text())):
-            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "ValueError":
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in FAULTS:
                 yield from (
                     message_of(word.value)
-                    for word in call.args
+                    for word in call.args[-1:]
                     if isinstance(word, ast.Constant) and isinstance(word.value, str)
                 )
 

@@ -63,6 +63,15 @@ def engines() -> Iterator[Engines]:
     throwaway.leave_home()
 
 
+@pytest.fixture(autouse=True)
+def language_of_before() -> Iterator[None]:
+    """A request leaves its language behind in the thread; the next test expects English."""
+    from django.utils import translation  # noqa: PLC0415 - Django is set up by now
+
+    yield
+    translation.deactivate()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def newcomers_join_main() -> Callable[..., None]:
     """Whoever a test makes is a researcher of the main project, until the test says otherwise."""

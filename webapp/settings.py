@@ -166,7 +166,7 @@ AUTHENTICATION_BACKENDS = [
     "allauth.account.auth_backends.AuthenticationBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "webapp.accounts.passwords.LongEnough"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_REDIRECT_URL = "home"
@@ -181,6 +181,8 @@ EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"  # no mail: links
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = sorted((BASE_DIR / "webapp").glob("*/locale"))
+"""Named, so that our words win over the same words of libraries."""
 LANGUAGE_COOKIE_NAME = "temper_language"
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_SAMESITE = "Lax"
@@ -204,6 +206,7 @@ MOST_UPLOAD_BYTES = 4_100_000_000  # a dataset file of 4 GB and the form around 
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000  # a launch form of a thousand domains
 WEBHOOK_ALLOW_PRIVATE = env_bool("TEMPER_WEBHOOK_ALLOW_PRIVATE", default=False)
 
+SESSION_ENGINE = "webapp.accounts.session_store"
 SESSION_COOKIE_SECURE = USE_TLS
 CSRF_COOKIE_SECURE = USE_TLS
 HSTS = os.environ.get("TEMPER_HSTS") or "host"

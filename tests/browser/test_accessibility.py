@@ -167,8 +167,7 @@ def test_from_signing_in_to_a_queued_run_by_keyboard(
     tab_to(page, page.get_by_label("Name", exact=True).first)
     page.keyboard.press("Control+a")
     page.keyboard.type("Launched by keyboard")
-    kind = page.locator("[id='item-stages.1'] select").first
-    tab_to(page, kind)
+    tab_to(page, page.locator("[id='field-resources.device']"))  # not behind a fold
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
     expect(page.locator("#preflight .pill")).to_have_text("ready")

@@ -58,7 +58,7 @@ def test_a_comment_is_deleted_after_a_question(watched: Watched, ada: User) -> N
     page.get_by_role("button", name="Say it").click()
     page.get_by_role("link", name="Delete").click()
     expect(page.locator("#dialog")).to_contain_text("Delete this comment of ada?")
-    page.locator("#dialog").get_by_text("Keep").click()
+    page.locator("#dialog").get_by_role("link", name="Keep").click()
     page.get_by_role("link", name="Delete").click()
     page.locator("#dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("Nobody has said anything yet")).to_be_visible()

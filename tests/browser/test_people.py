@@ -87,7 +87,7 @@ def test_a_member_is_removed_after_a_question(watched: Watched, eve: User) -> No
     row = page.get_by_role("row", name="bob")
     row.get_by_role("link", name="Remove").click()
     expect(page.locator("#dialog")).to_contain_text("Remove bob from Main?")
-    page.locator("#dialog").get_by_text("Keep").click()
+    page.locator("#dialog").get_by_role("link", name="Keep").click()
     expect(page.locator("#dialog")).to_be_hidden()
     row.get_by_role("link", name="Remove").click()
     page.locator("#dialog").get_by_role("button", name="Remove").click()

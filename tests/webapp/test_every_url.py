@@ -178,6 +178,7 @@ def fill(address: Address, house: House) -> str:
         "<uuid:run_id>": house.run.pk,
         "<uuid:import_id>": house.job.pk,
         "<uuid:export_id>": house.export.pk,
+        "<export_id>": house.export.pk,
         "<uuid:version_id>": house.dataset.versions.get().pk,
         "<uuid:glass_id>": house.glass.pk,
         "<int:place>": 0,

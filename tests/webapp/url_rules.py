@@ -90,12 +90,13 @@ READS = (
     *("list_metrics", "get_curves", "get_curves_csv", "get_logs"),
     *("list_rollouts", "get_rollouts", "list_checkpoints", "list_evaluations"),
     *("list_datasets", "get_dataset", "list_records", "get_import"),
+    *("get_export", "delete_export", "download_export"),
 )
-"""At addresses that take GET; `delete_run` shares its address with `get_run`."""
+"""At addresses that take GET; `delete_run` shares its address with `get_run`, and so on."""
 DEEDS = (
     *("check_spec", "restart_run", "stop_run", "pause_run", "resume_run"),
     *("evaluate_run", "checkpoint_run", "archive_run", "unarchive_run"),
-    *("upload_file", "begin_import"),
+    *("upload_file", "begin_import", "cancel_export"),
 )
 ONES_OWN_ALONE = NOWHERE
 """The token and the webhook asked for are somebody else's, so they do not exist."""
@@ -186,7 +187,9 @@ RULES: dict[str, Rule] = {
     "ui:styleguide": Rule(ALWAYS, ALWAYS),
     **dict.fromkeys((f"api:{name}" for name in READS), API_READ),
     **dict.fromkeys((f"api:{name}" for name in DEEDS), API_DEED),
-    **dict.fromkeys(("api:list_runs", "api:launch_run"), API_BOTH),
+    **dict.fromkeys(
+        ("api:list_runs", "api:launch_run", "api:list_exports", "api:make_export"), API_BOTH
+    ),
     "api:openapi-json": Rule(
         everybody(SHOWN, anonymous=UNAUTHORISED), everybody(SHOWN, anonymous=UNAUTHORISED)
     ),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from training_core.contract.spec import RunSpec
+from training_core.contract.strict import SpecFault
 
 MOST_ERRORS = 200
 """More are read by nobody, and a page of a hundred thousand helps nobody."""
@@ -43,11 +44,20 @@ def sentences_at_fields(items: Iterable[Any], say: Callable[[str], str] = str) -
     found = [(_path(item), item) for item in items]
     above = {place for path, _ in found for place in _places_above(path)}
     sentences = (
-        _located(path, _sentence(item, say), say)
+        _error(path, item, say)
         for path, item in found
         if not (item["type"] == "too_short" and path in above)
     )
     return list(islice(sentences, MOST_ERRORS))
+
+
+def _error(path: str, item: Any, say: Callable[[str], str]) -> FieldError:
+    """One error at the field that it is about."""
+    fault = item.get("ctx", {}).get("error")
+    if isinstance(fault, SpecFault):
+        place = ".".join(filter(None, (path, fault.at)))
+        return FieldError(place, say(_capital(fault.words)).format(**fault.values))
+    return _located(path, _sentence(item, say), say)
 
 
 def _places_above(path: str) -> Iterator[str]:

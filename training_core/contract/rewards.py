@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from training_core.contract.strict import StrictModel
+from training_core.contract.strict import SpecFault, StrictModel
 
 MAX_DEPTH = 8
 
@@ -129,7 +129,9 @@ class RewardSpec(StrictModel):
             inner = [term for some in terms if isinstance(some, list | tuple) for term in some]
             level = [term.get("node") for term in inner if isinstance(term, dict)]
         if level:
-            raise ValueError(f"root: rewards must not be nested more than {MAX_DEPTH} deep")
+            raise SpecFault(
+                "root", "rewards must not be nested more than {most} deep", most=MAX_DEPTH
+            )
         return data
 
     @model_validator(mode="after")
@@ -138,7 +140,11 @@ class RewardSpec(StrictModel):
         counts = Counter(leaf.name for leaf in iter_leaves(self.root))
         doubled = sorted(name for name, count in counts.items() if count > 1)
         if doubled:
-            raise ValueError(f"two rewards are named {', '.join(doubled)}; give each its own name")
+            raise SpecFault(
+                "",
+                "two rewards are named {names}; give each its own name",
+                names=", ".join(doubled),
+            )
         return self
 
 

@@ -14,6 +14,9 @@ from django.db import transaction
 from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.accounts.members import add_member, make_user
 from webapp.accounts.models import Invitation, Membership, Project, Role, User
@@ -21,7 +24,11 @@ from webapp.accounts.refusals import PeopleRefused
 from webapp.accounts.roles import Right, may, who_may
 from webapp.audit.record import record
 
-LIFETIMES: dict[int, str] = {1: "1 day", 7: "7 days", 30: "30 days"}
+LIFETIMES: dict[int, Promise] = {
+    1: gettext_lazy("1 day"),
+    7: gettext_lazy("7 days"),
+    30: gettext_lazy("30 days"),
+}
 """Days that a link may last, in words."""
 MOST_USES = 100
 
@@ -38,11 +45,15 @@ def make_invitation(
     actor = User.objects.select_for_update(no_key=True).get(pk=actor.pk)
     list(Membership.objects.select_for_update(no_key=True).filter(project=project, user=actor))
     if not may(actor, Right.MANAGE, project):
-        raise PeopleRefused(f"Links are made by {who_may(Right.MANAGE, project)}.")
+        raise PeopleRefused(
+            _("Links are made by %(who)s.") % {"who": who_may(Right.MANAGE, project)}
+        )
     if days not in LIFETIMES:
-        raise PeopleRefused("Choose how long the link lasts.", "days")
+        raise PeopleRefused(_("Choose how long the link lasts."), "days")
     if not 1 <= uses <= MOST_USES:
-        raise PeopleRefused(f"A link works for 1 to {MOST_USES} people.", "uses")
+        raise PeopleRefused(
+            _("A link works for 1 to %(count)s people.") % {"count": MOST_USES}, "uses"
+        )
     token = secrets.token_urlsafe(32)
     invitation = Invitation.objects.create(
         project=project,
@@ -75,7 +86,7 @@ def find_invitation(token: str) -> Invitation | None:
 def join(invitation: Invitation, user: User) -> Membership:
     """Use the link for somebody who has an account. Raises PeopleRefused."""
     if Membership.objects.filter(project=invitation.project, user=user).exists():
-        raise PeopleRefused(f"You are in {invitation.project} already.")
+        raise PeopleRefused(_("You are in %(project)s already.") % {"project": invitation.project})
     _take_a_use(invitation)
     membership = add_member(invitation.project, user, Role(invitation.role), user)
     _note("invitation.use", invitation, user, {"role": invitation.role})
@@ -86,7 +97,7 @@ def join(invitation: Invitation, user: User) -> Membership:
 def join_as_new(invitation: Invitation, username: str, password: str) -> User:
     """Use the link for somebody new, who chooses a name and a password. Raises PeopleRefused."""
     if not password:
-        raise PeopleRefused("Choose a password.", "password")
+        raise PeopleRefused(_("Choose a password."), "password")
     user = make_user(username, password, None)
     join(invitation, user)
     return user
@@ -107,7 +118,7 @@ def _take_a_use(invitation: Invitation) -> None:
     is_open = Project.objects.filter(pk=invitation.project_id, archived_at=None).exists()
     if not is_open or not good.update(used=F("used") + 1):
         invitation = Invitation.objects.select_related("project").get(pk=invitation.pk)
-        raise PeopleRefused(invitation.problem or "This link no longer works.")
+        raise PeopleRefused(invitation.problem or _("This link no longer works."))
 
 
 def _note(action: str, invitation: Invitation, actor: User, after: dict[str, object]) -> None:

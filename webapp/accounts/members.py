@@ -17,14 +17,19 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.text import slugify
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Invitation, Membership, Project, Role, User
 from webapp.accounts.refusals import PeopleRefused
 from webapp.audit.record import record
 
 LONGEST_PROJECT_NAME = 80
-UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-"""Controls, and marks that turn the direction of what stands around a name."""
+UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
+"""Controls, marks that turn the direction of what stands around a name, and signs that Unicode has
+drawn as nothing, some of them letters. Joiners and variation selectors belong to real names."""
 NOT_A_SLUG = frozenset({"switch"})
 """Words that mean something else in `/projects/WORD/`."""
 
@@ -37,7 +42,8 @@ def add_member(project: Project, user: User, role: Role, actor: User | None) -> 
     )
     if not is_new:
         raise PeopleRefused(
-            f"{user} is {membership.role} of {project} already; change the role instead.",
+            _("%(user)s is %(role)s of %(project)s already; change the role instead.")
+            % {"user": user, "role": Role(membership.role).word, "project": project},
             "username",
         )
     _note("member.add", membership, actor, after={"role": role})
@@ -52,7 +58,13 @@ def change_role(membership: Membership, role: Role, actor: User) -> None:
     if before == role:
         return
     if before == Role.ADMIN:
-        _refuse_last_admin(membership, "gets another role")
+        _refuse_last_admin(
+            membership,
+            _(
+                "%(user)s is the only admin of %(project)s; make somebody else an admin before "
+                "%(user)s gets another role."
+            ),
+        )
         _revoke_links(membership.user, actor, membership.project)
     membership.role = role
     membership.save(update_fields=["role"])
@@ -64,7 +76,13 @@ def remove_member(membership: Membership, actor: User) -> None:
     """Take somebody out of a project. Raises PeopleRefused for the last admin."""
     membership = _locked(membership)
     if membership.role == Role.ADMIN:
-        _refuse_last_admin(membership, "leaves")
+        _refuse_last_admin(
+            membership,
+            _(
+                "%(user)s is the only admin of %(project)s; make somebody else an admin before "
+                "%(user)s leaves."
+            ),
+        )
     _revoke_links(membership.user, actor, membership.project)
     _note("member.remove", membership, actor, before={"role": membership.role})
     membership.delete()
@@ -84,7 +102,7 @@ def make_project(name: str, actor: User) -> Project:
                 name=name, slug=next(each for each in free if each not in taken)
             )
     except IntegrityError:
-        raise PeopleRefused("Somebody has just made that project; look again.", "name") from None
+        raise PeopleRefused(_("Somebody has just made that project; look again."), "name") from None
     _note_project("project.make", project, actor, after={"slug": project.slug})
     add_member(project, actor, Role.ADMIN, actor)
     return project
@@ -129,14 +147,16 @@ def clean_project_name(name: str, own: Project | None = None) -> str:
     """A name fit for a project. Raises PeopleRefused."""
     name = " ".join(name.split())
     if UNSEEN.search(name):
-        raise PeopleRefused("The name holds a character that nobody sees; type it anew.", "name")
+        raise PeopleRefused(_("The name holds a character that nobody sees; type it anew."), "name")
     if not any(unicodedata.category(sign)[0] in "LNPS" for sign in name):
-        raise PeopleRefused("Give the project a name.", "name")
+        raise PeopleRefused(_("Give the project a name."), "name")
     if len(name) > LONGEST_PROJECT_NAME:
-        raise PeopleRefused(f"At most {LONGEST_PROJECT_NAME} characters.", "name")
+        raise PeopleRefused(
+            _("At most %(count)s characters.") % {"count": LONGEST_PROJECT_NAME}, "name"
+        )
     others = Project.objects.filter(name__iexact=name)
     if (others.exclude(pk=own.pk) if own else others).exists():
-        raise PeopleRefused("There is a project of that name.", "name")
+        raise PeopleRefused(_("There is a project of that name."), "name")
     return name
 
 
@@ -144,14 +164,18 @@ def clean_project_name(name: str, own: Project | None = None) -> str:
 def make_user(username: str, password: str, actor: User | None) -> User:
     """A new account; without a password only a sign-in link opens it. Raises PeopleRefused."""
     if not username:
-        raise PeopleRefused("Choose a user name.", "username")
+        raise PeopleRefused(_("Choose a user name."), "username")
     user = User(username=User.normalize_username(username))
     try:
         user.clean_fields(exclude=["password"])
     except ValidationError as error:
         raise PeopleRefused(" ".join(error.messages), "username") from None
+    if UNSEEN.search(user.username):
+        raise PeopleRefused(
+            "The name holds a character that nobody sees; type it anew.", "username"
+        )
     if User.objects.filter(username__iexact=user.username).exists():
-        raise PeopleRefused("That user name is taken.", "username")
+        raise PeopleRefused(_("That user name is taken."), "username")
     if password:
         try:
             validate_password(password, user)
@@ -164,7 +188,7 @@ def make_user(username: str, password: str, actor: User | None) -> User:
         with transaction.atomic():
             user.save()
     except IntegrityError:
-        raise PeopleRefused("That user name is taken.", "username") from None
+        raise PeopleRefused(_("That user name is taken."), "username") from None
     record("user.make", actor=actor or user, kind="user", key=user.pk, label=str(user))
     return user
 
@@ -176,18 +200,24 @@ def switch_user(user: User, actor: User, is_active: bool) -> None:
     Both rows are locked: two superusers who close each other at once would leave none.
     """
     if user.pk == actor.pk:
-        raise PeopleRefused("You cannot close your own account; another superuser can.")
+        raise PeopleRefused(_("You cannot close your own account; another superuser can."))
     pair = User.objects.select_for_update(no_key=True).filter(pk__in=[user.pk, actor.pk])
     rows = {each.pk: each for each in pair.order_by("pk")}
     if not rows[actor.pk].is_active:
-        raise PeopleRefused("Your own account has just been closed.")
+        raise PeopleRefused(_("Your own account has just been closed."))
     user = rows[user.pk]
     if user.is_active == is_active:
         return
     if not is_active:
         admin_of = user.memberships.filter(role=Role.ADMIN).order_by("project_id")
         for membership in admin_of:
-            _refuse_last_admin(_locked(membership), "is closed out")
+            _refuse_last_admin(
+                _locked(membership),
+                _(
+                    "%(user)s is the only admin of %(project)s; make somebody else an admin before "
+                    "%(user)s is closed out."
+                ),
+            )
         _revoke_links(user, actor)
     user.is_active = is_active
     user.save(update_fields=["is_active"])
@@ -210,7 +240,7 @@ def _locked(membership: Membership) -> Membership:
         .first()
     )
     if found is None:
-        raise PeopleRefused("Somebody has just removed that member.")
+        raise PeopleRefused(_("Somebody has just removed that member."))
     return found
 
 
@@ -233,14 +263,11 @@ def _revoke_links(user: User, actor: User, project: Project | None = None) -> No
         )
 
 
-def _refuse_last_admin(membership: Membership, deed: str) -> None:
-    """Raise PeopleRefused when nobody else would be left to manage the project."""
+def _refuse_last_admin(membership: Membership, words: str) -> None:
+    """Raise PeopleRefused with `words` when nobody else would be left to manage the project."""
     admins = membership.project.memberships.filter(role=Role.ADMIN, user__is_active=True)
     if not admins.exclude(pk=membership.pk).exists():
-        raise PeopleRefused(
-            f"{membership.user} is the only admin of {membership.project}; make somebody else an "
-            f"admin before {membership.user} {deed}."
-        )
+        raise PeopleRefused(words % {"user": membership.user, "project": membership.project})
 
 
 def _note(

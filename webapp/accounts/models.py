@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
 
 MAIN = "main"
 """Slug of the project that every installation has."""
@@ -33,11 +35,16 @@ class LoginLink(models.Model):
 class Role(models.TextChoices):
     """What somebody is in a project. No plain order: see `webapp.accounts.roles`."""
 
-    VIEWER = "viewer"
-    REVIEWER = "reviewer"
-    CURATOR = "curator"
-    RESEARCHER = "researcher"
-    ADMIN = "admin"
+    VIEWER = "viewer", pgettext_lazy("role", "Viewer")
+    REVIEWER = "reviewer", pgettext_lazy("role", "Reviewer")
+    CURATOR = "curator", pgettext_lazy("role", "Curator")
+    RESEARCHER = "researcher", pgettext_lazy("role", "Researcher")
+    ADMIN = "admin", pgettext_lazy("role", "Admin")
+
+    @property
+    def word(self) -> str:
+        """Its name inside of a sentence."""
+        return str(self.label).lower()
 
 
 class ProjectQuerySet(models.QuerySet["Project"]):
@@ -121,11 +128,13 @@ class Invitation(models.Model):
     def problem(self) -> str:
         """Why it works no more, for whoever holds it; empty while it works."""
         if self.revoked_at is not None:
-            return "This invitation was revoked."
+            return _("This invitation was revoked.")
         if self.used >= self.uses:
-            return "This invitation has been used up."
+            return _("This invitation has been used up.")
         if self.expires_at <= timezone.now():
-            return "This invitation has expired."
+            return _("This invitation has expired.")
         if self.project.archived_at is not None:
-            return f"The project {self.project} is archived; nobody joins it any more."
+            return _("The project %(project)s is archived; nobody joins it any more.") % {
+                "project": self.project
+            }
         return ""

@@ -11,6 +11,8 @@ from enum import StrEnum
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from webapp.accounts.models import Project, Role, User
 
@@ -86,11 +88,20 @@ def role_in(user: User | AnonymousUser, project: Project) -> Role | None:
 
 def who_may(right: Right, project: Project) -> str:
     """For a sentence of refusal: `a researcher or admin of Main (admins: ada, bob)`."""
-    roles = [role.label.lower() for role in Role if role in ROLES_WITH[right]]
-    words = roles[0] if len(roles) == 1 else f"{', '.join(roles[:-1])} or {roles[-1]}"
-    article = "an" if words[0] in "aeiou" else "a"
+    comma = pgettext("between names", ", ")
+    roles = [role.word for role in Role if role in ROLES_WITH[right]]
+    words = roles[0]
+    if len(roles) > 1:
+        words = _("%(roles)s or %(role)s") % {"roles": comma.join(roles[:-1]), "role": roles[-1]}
+    whole = (
+        _("an %(roles)s of %(project)s") if words[0] in "aeiou" else _("a %(roles)s of %(project)s")
+    )
+    who = whole % {"roles": words, "project": project}
     admins = project.memberships.filter(role=Role.ADMIN, user__is_active=True).order_by("pk")
     names = list(admins.values_list("user__username", flat=True)[: NAMED_ADMINS + 1])
-    more = " and others" if len(names) > NAMED_ADMINS else ""
-    who = f" (admins: {', '.join(names[:NAMED_ADMINS])}{more})" if names else ""
-    return f"{article} {words} of {project}{who}"
+    if not names:
+        return who
+    values = {"who": who, "names": comma.join(names[:NAMED_ADMINS])}
+    if len(names) > NAMED_ADMINS:
+        return _("%(who)s (admins: %(names)s and others)") % values
+    return _("%(who)s (admins: %(names)s)") % values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import Http404
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.api.models import ApiToken, ApiTokenQuerySet
@@ -17,5 +18,5 @@ def get_token_for_user(user: User, pk: int) -> ApiToken:
     """One of them. Raises Http404."""
     token = tokens_of(user).filter(pk=pk).first()
     if token is None:
-        raise Http404("You have no such token.")
+        raise Http404(_("You have no such token."))
     return token

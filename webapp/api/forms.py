@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from webapp.api.scopes import SCOPE_WORDS, Scope
 from webapp.api.services import DEFAULT_DAYS, MOST_DAYS
@@ -16,15 +18,15 @@ class TokenForm(forms.Form):
     name = forms.CharField(
         max_length=80,
         error_messages={
-            "required": "Say what the token is for, so that you know it again.",
-            "max_length": "At most 80 characters.",
+            "required": _("Say what the token is for, so that you know it again."),
+            "max_length": _("At most %(limit_value)s characters."),
         },
     )
     scopes = forms.MultipleChoiceField(
         choices=[(scope.value, words) for scope, words in SCOPE_WORDS.items()],
         error_messages={
-            "required": "Choose at least one scope.",
-            "invalid_choice": "%(value)s is no scope.",
+            "required": _("Choose at least one scope."),
+            "invalid_choice": _("%(value)s is no scope."),
         },
     )
     days = forms.IntegerField(
@@ -33,7 +35,7 @@ class TokenForm(forms.Form):
         initial=DEFAULT_DAYS,
         error_messages=dict.fromkeys(
             ("required", "invalid", "min_value", "max_value"),
-            f"A whole number from 1 to {MOST_DAYS}.",
+            format_lazy(_("A whole number from 1 to {most}."), most=MOST_DAYS),
         ),
     )
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 
 class Scope(StrEnum):
     """One permission of a token; the value is what the database and HTTP headers hold."""
@@ -20,13 +23,15 @@ class Scope(StrEnum):
     ADMIN = "admin"
 
 
-SCOPE_WORDS: dict[Scope, str] = {
-    Scope.READ: (
+SCOPE_WORDS: dict[Scope, Promise] = {
+    Scope.READ: _(
         "Look at runs, curves, logs, rollouts, checkpoints, datasets and workers; download exports."
     ),
-    Scope.LAUNCH: "Launch runs, restart them from checkpoints, export checkpoints.",
-    Scope.CONTROL: "Stop, pause, resume, evaluate, save, archive and delete your runs and exports.",
-    Scope.DATA: "Upload files and import them as dataset versions.",
-    Scope.ADMIN: "Use your rights as an admin, such as steering other people's runs.",
+    Scope.LAUNCH: _("Launch runs, restart them from checkpoints, export checkpoints."),
+    Scope.CONTROL: _(
+        "Stop, pause, resume, evaluate, save, archive and delete your runs and exports."
+    ),
+    Scope.DATA: _("Upload files and import them as dataset versions."),
+    Scope.ADMIN: _("Use your rights as an admin, such as steering other people's runs."),
 }
 """One sentence each, shown where scopes are chosen."""

@@ -7,15 +7,17 @@ as the preset has it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from training_core.contract.field_errors import FieldError
 from training_core.contract.rewards import MatchReward, RewardSpec, iter_leaves
 from webapp.datasets.proposals import Proposal, long_enough, number_changes, word_changes
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
 
 NUMBERS, WORDS = "numbers", "words"
 PATHS = {
@@ -29,7 +31,7 @@ PATHS = {
 WHOLE = {"inputmode": "numeric", "autocomplete": "off"}
 
 
-def _whole(least: int, most: int, label: str | Promise) -> forms.IntegerField:
+def _whole(least: int, most: int, label: _StrPromise) -> forms.IntegerField:
     """A whole number within bounds."""
     return forms.IntegerField(
         min_value=least, max_value=most, label=label, widget=forms.TextInput(attrs=WHOLE)
@@ -126,9 +128,9 @@ def put_fields(document: dict[str, Any], values: dict[str, Any]) -> dict[str, An
     }
 
 
-def _help(name: str, proposal: Proposal) -> str | Promise:
+def _help(name: str, proposal: Proposal) -> str:
     """Why a field has the value that is proposed."""
-    return {
+    reasons: dict[str, str | _StrPromise] = {
         "name": _("What you call it."),
         "domain": _("From the dataset's name; charts and rollouts go by it."),
         "reward": proposal.reasons["reward"],
@@ -136,4 +138,5 @@ def _help(name: str, proposal: Proposal) -> str | Promise:
         "warm_up_steps": _("Shows the form on right answers before RL; 0 leaves it out."),
         "rl_steps": proposal.reasons["length"],
         "max_new_tokens": _("Holds the longest answers with their tags."),
-    }[name]
+    }
+    return str(reasons[name])

@@ -77,7 +77,7 @@ def base_subjects() -> list[Subject]:
     found: dict[str, Subject] = {}
     for preset in PRESETS:
         ref = preset.spec.model.ref
-        source = gettext("the preset “%(title)s”") % {"title": gettext(preset.title)}
+        source = gettext("the preset “%(title)s”") % {"title": preset.title}
         found.setdefault(ref, Subject(f"{BASE}:{ref}", ref, preset.spec, source))
     return list(found.values())
 

@@ -6,6 +6,8 @@ In an archived project nobody steers runs, so one that runs on could not be stop
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from webapp.accounts.members import archive_project
 from webapp.accounts.models import Project, User
@@ -29,10 +31,14 @@ def archive_or_refuse(project: Project, actor: User) -> None:
     runs = Run.objects.filter(project=project, state__in=UNDER_WAY).order_by("number")
     numbers = list(runs.values_list("number", flat=True)[: NAMED + 1])
     if numbers:
-        names = ", ".join(f"#{number}" for number in numbers[:NAMED])
-        more = " and more" if len(numbers) > NAMED else ""
+        names = pgettext("between names", ", ").join(f"#{number}" for number in numbers[:NAMED])
+        if len(numbers) > NAMED:
+            names = _("%(runs)s and more") % {"runs": names}
         raise PeopleRefused(
-            f"Runs of {project} wait or run: {names}{more}. Stop or pause them first; nobody "
-            "steers runs of an archived project."
+            _(
+                "Runs of %(project)s wait or run: %(runs)s. Stop or pause them first; nobody "
+                "steers runs of an archived project."
+            )
+            % {"project": project, "runs": names}
         )
     archive_project(project, actor, is_archived=True)

@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date
 
 from webapp.accounts.models import Project
-from webapp.audit.actions import ACTIONS
+from webapp.audit.actions import ACTIONS, KINDS
 from webapp.audit.models import AuditEntry
 from webapp.metrics.export import plain_cell
 
@@ -83,6 +83,8 @@ class EntryView(NamedTuple):
 
     entry: AuditEntry
     words: str
+    kind: str
+    """What it was done to, in a word."""
     changes: list[tuple[str, str, str]]
     """(name, before, after) of what changed."""
 
@@ -137,7 +139,8 @@ def _view(entry: AuditEntry) -> EntryView:
     """One entry in words."""
     names = [*entry.before, *(name for name in entry.after if name not in entry.before)]
     changes = [(n, _text(entry.before.get(n)), _text(entry.after.get(n))) for n in names]
-    return EntryView(entry, ACTIONS.get(entry.action, entry.action), changes)
+    words = str(ACTIONS.get(entry.action, entry.action))
+    return EntryView(entry, words, str(KINDS.get(entry.kind, entry.kind)), changes)
 
 
 def _text(value: object) -> str:

@@ -12,6 +12,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from webapp.accounts.models import Project, User
 from webapp.accounts.roles import Right, may, projects_where, role_in, who_may
@@ -23,7 +25,7 @@ def get_run_for_user(user: User | AnonymousUser, number: int) -> Run:
     runs = Run.objects.visible_to(user).select_related("owner", "project")
     run = runs.filter(number=number).first()
     if run is None:
-        raise Http404(f"There is no run #{number}.")
+        raise Http404(_("There is no run #%(number)s.") % {"number": number})
     return run
 
 
@@ -43,7 +45,7 @@ def get_checkpoint_for_user(user: User | AnonymousUser, pk: int) -> Checkpoint:
         .first()
     )
     if checkpoint is None:
-        raise Http404("There is no such checkpoint.")
+        raise Http404(_("There is no such checkpoint."))
     return checkpoint
 
 
@@ -60,12 +62,16 @@ def steering_right(user: User | AnonymousUser, run: Run) -> Right:
 def why_not_control(user: User | AnonymousUser, run: Run) -> str:
     """The sentence for somebody who sees the run and may not steer it."""
     if run.project.archived_at is not None:
-        return f"The project {run.project} is archived: nothing in it is steered any more."
+        words = _("The project %(project)s is archived: nothing in it is steered any more.")
+        return words % {"project": run.project}
     admins = who_may(Right.STEER_ANY, run.project)
     if isinstance(user, User) and run.owner_id == user.pk:
-        role = role_in(user, run.project) or "none"
-        return f"Your role in {run.project} is {role}, which steers no runs. Ask {admins}."
-    return f"Run #{run.number} belongs to {run.owner}; only they or {admins} steer it."
+        own = role_in(user, run.project)
+        role = str(own.label).lower() if own else pgettext("role", "none")
+        words = _("Your role in %(project)s is %(role)s, which steers no runs. Ask %(who)s.")
+        return words % {"project": run.project, "role": role, "who": admins}
+    words = _("Run #%(number)s belongs to %(owner)s; only they or %(who)s steer it.")
+    return words % {"number": run.number, "owner": run.owner, "who": admins}
 
 
 def launchable_projects(user: User | AnonymousUser) -> QuerySet[Project]:
@@ -97,5 +103,5 @@ def why_no_launch(user: User) -> str:
     """The sentence for somebody who may launch nowhere."""
     project = projects_where(user, Right.VIEW).filter(Q(archived_at=None)).first()
     if project is None:
-        return "You are in no project that is open; ask somebody who runs this installation."
-    return f"Your role launches no runs. Ask {who_may(Right.LAUNCH, project)}."
+        return _("You are in no project that is open; ask somebody who runs this installation.")
+    return _("Your role launches no runs. Ask %(who)s.") % {"who": who_may(Right.LAUNCH, project)}

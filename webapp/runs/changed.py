@@ -14,17 +14,30 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
+
 from training_core.contract.events import Interval, PairedDifference
 from training_core.contract.spec import RunSpec
 from webapp.rollouts.models import Rollout, RolloutGroup
 from webapp.runs.models import Run
-from webapp.runs.overview import EvalCard, eval_cards, spec_of
+from webapp.runs.overview import EvalCard, eval_cards, spec_of, title_words
 from webapp.runs.status import RunState
 from webapp.ui.wording import format_number, format_points
 
 ENDED_WELL = frozenset({RunState.SUCCEEDED, RunState.STOPPED})
 SHOWN = 3
-KINDS = {"gained": "Gained", "lost": "Lost", "unchanged": "Unchanged"}
+KINDS: dict[str, str | Promise] = {
+    "gained": gettext_lazy("Gained"),
+    "lost": pgettext_lazy("a prompt", "Lost"),
+    "unchanged": gettext_lazy("Unchanged"),
+}
+COUNTS: dict[str, str | Promise] = {
+    "gained": gettext_lazy("%(n)s gained"),
+    "lost": pgettext_lazy("a prompt", "%(n)s lost"),
+    "unchanged": gettext_lazy("%(n)s unchanged"),
+}
 Z_95 = 1.96
 Z_POWER = 0.84
 """Four times out of five."""
@@ -53,7 +66,7 @@ class Pair(NamedTuple):
     @property
     def label(self) -> str:
         """The kind in a word."""
-        return KINDS[self.kind]
+        return str(KINDS[self.kind])
 
 
 class Statement(NamedTuple):
@@ -89,16 +102,28 @@ class WhatChanged:
         now, then = solved(self.after), solved(self.before)
         total = self.after.overall.pass_at_1.n
         earlier = self.before.heading[:1].lower() + self.before.heading[1:]
-        return (
-            f"Solves {format_number(now)} of {total:,} held-out items; "
-            f"the {earlier} solved {format_number(then)}."
-        )
+        return _("Solves %(now)s of %(total)s held-out items; the %(earlier)s solved %(then)s.") % {
+            "now": format_number(now),
+            "total": f"{total:,}",
+            "earlier": earlier,
+            "then": format_number(then),
+        }
+
+    @property
+    def counts_words(self) -> str:
+        """`12 gained, 0 lost, 3 unchanged`."""
+        words = [str(COUNTS[kind]) % {"n": f"{n:,}"} for kind, n in self.counts.items()]
+        return _(", ").join(words)
 
     @property
     def missing_kinds(self) -> str:
         """`None was lost.` for kinds that no prompt is of."""
-        none = [words.lower() for kind, words in KINDS.items() if not self.counts.get(kind)]
-        return f"None was {' and none '.join(none)}." if none and self.pairs else ""
+        none = [str(words).lower() for kind, words in KINDS.items() if not self.counts.get(kind)]
+        if not none or not self.pairs:
+            return ""
+        if len(none) == 1:
+            return _("None was %(kind)s.") % {"kind": none[0]}
+        return _("None was %(one)s and none %(other)s.") % {"one": none[0], "other": none[1]}
 
 
 def read_change(run: Run, cards: Sequence[EvalCard] | None = None) -> WhatChanged | None:
@@ -144,22 +169,31 @@ def statements_of(after: EvalCard, spec: RunSpec | None) -> tuple[Statement, ...
 def make_statement(change: PairedDifference, subject: str) -> Statement:
     """What the paired interval allows one to say."""
     it = change.difference
-    interval = f"[{it.low * 100:.1f}, {it.high * 100:.1f}]".replace("-", "−")
+    values = {
+        "subject": subject,
+        "points": format_points(it.value),
+        "interval": f"[{it.low * 100:.1f}, {it.high * 100:.1f}]".replace("-", "−"),
+        "n": f"{it.n:,}",
+    }
     if not all(math.isfinite(value) for value in (it.value, it.low, it.high)):
-        return Statement(f"{subject}: the items cannot be compared.", "calm")
+        return Statement(_("%(subject)s: the items cannot be compared.") % values, "calm")
     if it.low > 0:
-        return Statement(f"{subject} added {format_points(it.value)} {interval}.", "ok")
+        return Statement(_("%(subject)s added %(points)s %(interval)s.") % values, "ok")
     if it.high < 0:
-        return Statement(f"{subject} took away {format_points(-it.value)[1:]} {interval}.", "bad")
-    words = f"{subject}: {format_points(it.value)} {interval}. The interval holds 0, so nothing "
-    words += "can be claimed."
+        values["points"] = format_points(-it.value).removeprefix("+")
+        return Statement(_("%(subject)s took away %(points)s %(interval)s.") % values, "bad")
     needed = items_needed(it)
-    if needed is not None:
-        words += (
-            f" If the change is really this large, about {needed:,} held-out items would show it "
-            f"four times out of five; this run has {it.n:,}."
+    if needed is None:
+        words = _(
+            "%(subject)s: %(points)s %(interval)s. The interval holds 0, so nothing can be claimed."
         )
-    return Statement(words, "calm")
+        return Statement(words % values, "calm")
+    words = _(
+        "%(subject)s: %(points)s %(interval)s. The interval holds 0, so nothing can be claimed. "
+        "If the change is really this large, about %(needed)s held-out items would show it four "
+        "times out of five; this run has %(n)s."
+    )
+    return Statement(words % {**values, "needed": f"{needed:,}"}, "calm")
 
 
 def items_needed(difference: Interval) -> int | None:
@@ -199,10 +233,10 @@ def _subject(change: PairedDifference, spec: RunSpec | None) -> str:
             between.add(stage.type)
         done += stage.steps
     if between == {"rl"}:
-        return "RL"
+        return pgettext("what made a difference", "RL")
     if change.against_step == 0:
-        return "All training together"
-    return f"Training since “{change.against_label}”"
+        return _("All training together")
+    return _("Training since “%(title)s”") % {"title": title_words(change.against_label)}
 
 
 def _kind(before: ItemResult, after: ItemResult) -> str:

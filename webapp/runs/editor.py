@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from django.utils.translation import gettext as _
+
 from training_core.contract.field_errors import FieldError
 from training_core.contract.spec import RunSpec
 from training_core.contract.yaml_text import ParsedYaml
@@ -127,10 +129,10 @@ class Editor:
         self.is_guess = found is None
         if named and by_name is None:
             # Not to another audience without a word.
-            self.project_fault = (
-                f"You may not launch in the project that was chosen; the form says {self.project} "
+            self.project_fault = _(
+                "You may not launch in the project that was chosen; the form says %(project)s "
                 "now. Look at it and launch again."
-            )
+            ) % {"project": self.project}
 
     def do(self, action: str) -> None:
         """Turn to the other side, or change the form's structure."""
@@ -142,19 +144,20 @@ class Editor:
             try:
                 self.shown = self.form.change(action)
             except ValueError as error:
-                self.refusal = f"The form could not be changed: {error}."
+                words = _("The form could not be changed: %(reason)s.")
+                self.refusal = words % {"reason": error}
 
     def _turn_to(self, action: str) -> None:
         """Show the other side; YAML that the controls could not show whole stays YAML."""
         if action == "show:yaml":
             if self.mode == "form" and self.form is not None:
                 self.text = self.form.yaml()
-                self.parsed, _ = read_yaml(self.text)
+                self.parsed = read_yaml(self.text)[0]
             self.mode = "yaml"
         elif self.form is not None and self.form.is_legible and fits_the_form(self.form.document):
             self.mode = "form"
         else:
-            self.refusal = "The form cannot show this text yet; mend what is listed below."
+            self.refusal = _("The form cannot show this text yet; mend what is listed below.")
 
     def launchable_spec(self) -> RunSpec | None:
         """The spec, when nothing is wrong with it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.evaluation.models import EvalRun
@@ -68,53 +69,59 @@ def read_first_steps(user: User, may_launch: bool) -> FirstSteps:
 def _model(progress: ModelProgress) -> FirstStep:
     """The built-in model is unpacked."""
     words = {
-        "ready": "SmolLM2-135M-Instruct is unpacked and ready.",
-        "running": "SmolLM2-135M is being unpacked; the tiny preset can start meanwhile.",
-        "failed": "It could not be prepared; the tiny preset works all the same.",
-        "waiting": "A worker unpacks SmolLM2-135M once; the tiny preset can start meanwhile.",
+        "ready": _("SmolLM2-135M-Instruct is unpacked and ready."),
+        "running": _("SmolLM2-135M is being unpacked; the tiny preset can start meanwhile."),
+        "failed": _("It could not be prepared; the tiny preset works all the same."),
+        "waiting": _("A worker unpacks SmolLM2-135M once; the tiny preset can start meanwhile."),
     }
-    return FirstStep("The model is here", progress.state == "ready", words[progress.state])
+    return FirstStep(_("The model is here"), progress.state == "ready", words[progress.state])
 
 
 def _worker() -> FirstStep:
     """A worker takes runs."""
     queue = queue_now()
-    words = queue.sentence if queue.slots else "No worker has reported itself yet."
-    where = (reverse("workers:index"), "Workers")
-    return FirstStep("A worker is here", queue.slots > 0, words, *where)
+    words = queue.sentence if queue.slots else _("No worker has reported itself yet.")
+    where = (reverse("workers:index"), _("Workers"))
+    return FirstStep(_("A worker is here"), queue.slots > 0, words, *where)
 
 
 def _launch(run: Run | None) -> FirstStep:
     """A run is launched."""
-    title = "Launch an experiment"
+    title = _("Launch an experiment")
     if run is None:
-        words = "Pick a preset below: a whole experiment that is known to work."
+        words = _("Pick a preset below: a whole experiment that is known to work.")
         return FirstStep(title, False, words)
     return FirstStep(title, True, f"#{run.number} {run.name}", *_open(run))
 
 
 def _base(run: Run | None) -> FirstStep:
     """The base model is measured."""
-    title = "See what the base model can do"
+    title = _("See what the base model can do")
     if run is None:
-        return FirstStep(title, False, "It is evaluated on held-out prompts before it learns.")
+        words = _("It is evaluated on held-out prompts before it learns.")
+        return FirstStep(title, False, words)
     first = EvalRun.objects.current().filter(run=run).exists()
     url = f"{reverse('runs:rollouts', args=[run.number])}?kind=evaluate"
-    words = "Its answers stand under Rollouts." if first else "Its first answers appear soon."
-    return FirstStep(title, first, words, url, "Rollouts")
+    words = _("Its first answers appear soon.")
+    if first:
+        words = _("Its answers stand under Rollouts.")
+    return FirstStep(title, first, words, url, _("Rollouts"))
 
 
 def _result(run: Run | None) -> FirstStep:
     """The run ends; then the list is over."""
-    title = "Watch it learn, and read what changed"
+    title = _("Watch it learn, and read what changed")
     if run is None:
-        return FirstStep(title, False, "Curves move by themselves; a card sums up at the end.")
+        words = _("Curves move by themselves; a card sums up at the end.")
+        return FirstStep(title, False, words)
     if run.state == RunState.FAILED:
-        return FirstStep(title, False, f"It failed: {run.message[:200]}", *_open(run))
-    words = f"Step {run.step:,} of {run.total_steps:,}; a card sums up at the end."
-    return FirstStep(title, False, words, *_open(run))
+        words = _("It failed: %(reason)s") % {"reason": run.message[:200]}
+        return FirstStep(title, False, words, *_open(run))
+    words = _("Step %(step)s of %(total)s; a card sums up at the end.")
+    values = {"step": f"{run.step:,}", "total": f"{run.total_steps:,}"}
+    return FirstStep(title, False, words % values, *_open(run))
 
 
 def _open(run: Run) -> tuple[str, str]:
     """Address and words of the link to a run."""
-    return reverse("runs:detail", args=[run.number]), f"Open #{run.number}"
+    return reverse("runs:detail", args=[run.number]), _("Open #%(number)s") % {"number": run.number}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from training_core.contract import domains, rewards, spec, stages
 from webapp.accounts.models import Project
@@ -129,7 +130,11 @@ def dataset_choices(project: Project | None) -> list[Choice]:
         .select_related("dataset")
         .order_by("-created_at")[:500]
     )
-    return [
-        Choice(str(version.pk), f"{version} · {version.record_count:,} records")
-        for version in versions
-    ]
+    return [Choice(str(version.pk), _choice_words(version)) for version in versions]
+
+
+def _choice_words(version: DatasetVersion) -> str:
+    """A version in the list of datasets."""
+    count = version.record_count
+    words = ngettext("%(version)s · %(count)s record", "%(version)s · %(count)s records", count)
+    return words % {"version": version, "count": f"{count:,}"}

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import yaml
-from django.utils.translation import gettext
+from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from training_core.contract.field_errors import FieldError, field_errors
@@ -127,7 +127,7 @@ def check_document(document: Mapping[str, Any], project: Project | None = None) 
     try:
         spec = RunSpec.model_validate(document)
     except ValidationError as error:
-        return Checked(None, field_errors(error, gettext))
+        return Checked(None, field_errors(error, _))
     return Checked(spec, preflight.check(spec, project))
 
 
@@ -191,9 +191,10 @@ def _unstorable(value: Any) -> Iterator[FieldError]:
             yield from _below(str(index), item)
     elif isinstance(value, str):
         if "\0" in value:
-            yield FieldError("", "The text holds a NUL character; take it out.")
+            yield FieldError("", _("The text holds a NUL character; take it out."))
         elif legible(value) != value:
-            yield FieldError("", "The text holds half of a surrogate pair, which is no character.")
+            words = _("The text holds half of a surrogate pair, which is no character.")
+            yield FieldError("", words)
 
 
 def _below(part: str, value: Any) -> Iterator[FieldError]:

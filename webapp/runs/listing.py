@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.db.models import Count, Q
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
 from webapp.runs.models import Run, RunQuerySet
@@ -31,11 +34,11 @@ GROUPS: dict[str, tuple[RunState, ...]] = {
     "failed": (RunState.FAILED,),
     "halted": (RunState.PAUSED, RunState.STOPPED),
 }
-GROUP_LABELS = {
-    "active": "Active",
-    "succeeded": "Succeeded",
-    "failed": "Failed",
-    "halted": "Paused or stopped",
+GROUP_LABELS: dict[str, str | Promise] = {
+    "active": gettext_lazy("Active"),
+    "succeeded": gettext_lazy("Succeeded"),
+    "failed": gettext_lazy("Failed"),
+    "halted": gettext_lazy("Paused or stopped"),
 }
 
 
@@ -144,9 +147,9 @@ def _matching(runs: RunQuerySet, query: RunQuery) -> RunQuerySet:
 def _tabs(runs: RunQuerySet, query: RunQuery) -> list[Tab]:
     """All, then each group, with counts from one query."""
     counts = dict(runs.order_by().values_list("state").annotate(Count("id")))
-    tabs = [Tab("", "All", sum(counts.values()), query.address(state=""), not query.group)]
+    tabs = [Tab("", _("All"), sum(counts.values()), query.address(state=""), not query.group)]
     for key, states in GROUPS.items():
         count = sum(counts.get(state.value, 0) for state in states)
         address = query.address(state=key)
-        tabs.append(Tab(key, GROUP_LABELS[key], count, address, query.group == key))
+        tabs.append(Tab(key, str(GROUP_LABELS[key]), count, address, query.group == key))
     return tabs

@@ -12,6 +12,7 @@ from pathlib import Path
 from uuid import UUID
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from webapp.runs.model_files import fault_of, read_model_files
 
@@ -35,16 +36,17 @@ def problem_with_path(ref: str) -> str:
     folder = find_model_directory(ref)
     if folder is not None:
         fault = fault_of(read_model_files(folder))
-        return f"{_short(ref)} {fault}." if fault else ""
+        words = _("%(model)s %(fault)s.") % {"model": _short(ref), "fault": fault}
+        return words if fault else ""
     return _problem_within(ref) or no_model(ref)
 
 
 def no_model(ref: str) -> str:
     """The one sentence for places about which nothing is told."""
-    return (
-        f"{_short(ref)} is no model that this server can read; give a directory written by "
+    return _(
+        "%(model)s is no model that this server can read; give a directory written by "
         "save_pretrained, with its config.json."
-    )
+    ) % {"model": _short(ref)}
 
 
 def find_run_of_path(ref: str) -> UUID | None:
@@ -69,12 +71,13 @@ def _problem_within(ref: str) -> str:
         if not any(path.is_relative_to(root) for root in roots):
             return ""
         if not path.is_dir():
-            return f"There is no directory {_short(ref)} on this machine."
+            return _("There is no directory %(folder)s on this machine.") % {"folder": _short(ref)}
         if not (path / "config.json").is_file():
-            return f"{_short(ref)} holds no config.json, so it is no model."
+            words = _("%(folder)s holds no config.json, so it is no model.")
+            return words % {"folder": _short(ref)}
     except (OSError, RuntimeError, ValueError):
         return ""
-    return f"{_short(ref)}/config.json cannot be read by this server."
+    return _("%(folder)s/config.json cannot be read by this server.") % {"folder": _short(ref)}
 
 
 def _short(ref: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from training_core.contract.spec import RunSpec
 from webapp.runs.changed import WhatChanged, items_needed
@@ -98,10 +99,12 @@ def _resume(it: Facts) -> Iterator[NextAction]:
     left = it.run.total_steps - it.run.step
     if it.run.state == RunState.STOPPED and it.run.can_resume and it.offers.steering and left > 0:
         url = reverse("runs:control", args=[it.run.number, "resume"])
-        why = (
-            f"It was stopped at step {it.run.step:,}; {left:,} of {it.run.total_steps:,} are left."
-        )
-        yield NextAction("Resume it", why, url, "play")
+        why = _("It was stopped at step %(step)s; %(left)s of %(total)s are left.") % {
+            "step": f"{it.run.step:,}",
+            "left": f"{left:,}",
+            "total": f"{it.run.total_steps:,}",
+        }
+        yield NextAction(_("Resume it"), why, url, "play")
 
 
 def _go_back(it: Facts) -> Iterator[NextAction]:
@@ -110,11 +113,17 @@ def _go_back(it: Facts) -> Iterator[NextAction]:
         return
     lost = it.best.pass_at_1 - it.passes[-1]
     if it.best.step < it.run.step and lost >= NOTICEABLE:
-        why = (
-            f"Step {it.best.step:,} solved {format_percent(it.best.pass_at_1)} of the held-out "
-            f"items, the end {format_percent(it.passes[-1])}: {format_points(-lost)}."
-        )
-        yield NextAction(f"Restart from step {it.best.step:,}", why, _launch(it.best), "branch")
+        step = f"{it.best.step:,}"
+        why = _(
+            "Step %(step)s solved %(best)s of the held-out items, the end %(end)s: %(points)s."
+        ) % {
+            "step": step,
+            "best": format_percent(it.best.pass_at_1),
+            "end": format_percent(it.passes[-1]),
+            "points": format_points(-lost),
+        }
+        title = _("Restart from step %(step)s") % {"step": step}
+        yield NextAction(title, why, _launch(it.best), "branch")
 
 
 def _train_on(it: Facts) -> Iterator[NextAction]:
@@ -124,8 +133,10 @@ def _train_on(it: Facts) -> Iterator[NextAction]:
     rise = it.passes[-1] - it.passes[-2]
     is_best = it.passes[-1] >= max(it.passes)
     if rise >= NOTICEABLE and is_best and it.passes[-1] < NEARLY_ALL:
-        why = f"It was still rising: {format_points(rise)} between the last two evaluations."
-        title = f"Train on from step {it.newest.step:,}"
+        why = _("It was still rising: %(points)s between the last two evaluations.") % {
+            "points": format_points(rise)
+        }
+        title = _("Train on from step %(step)s") % {"step": f"{it.newest.step:,}"}
         yield NextAction(title, why, _launch(it.newest), "play")
 
 
@@ -136,9 +147,12 @@ def _measure_better(it: Facts) -> Iterator[NextAction]:
         between = change.difference
         needed = items_needed(between)
         if between.low <= 0 <= between.high and needed is not None and needed > between.n:
-            why = f"{between.n:,} items cannot show this change; about {needed:,} could."
+            why = _("%(n)s items cannot show this change; about %(needed)s could.") % {
+                "n": f"{between.n:,}",
+                "needed": f"{needed:,}",
+            }
             url = _clone(it, "field-domains.0.held_out_items")
-            yield NextAction("Evaluate on more items", why, url, "gauge")
+            yield NextAction(_("Evaluate on more items"), why, url, "gauge")
 
 
 def _change_difficulty(it: Facts) -> Iterator[NextAction]:
@@ -146,16 +160,18 @@ def _change_difficulty(it: Facts) -> Iterator[NextAction]:
     dead, reward = it.latest("frac_reward_zero_std"), it.latest("reward")
     if dead is None or reward is None or dead < MANY_DEAD:
         return
-    why = f"{format_percent(dead)} of the last step's groups had equal rewards and taught nothing"
-    mean = f"; their mean reward was {format_number(round(reward, 2))}."
+    why = _(
+        "%(share)s of the last step's groups had equal rewards and taught nothing; their mean "
+        "reward was %(mean)s."
+    ) % {"share": format_percent(dead), "mean": format_number(round(reward, 2))}
     if reward >= EASY:
-        yield NextAction("Use harder prompts", why + mean, _clone(it, "item-domains.0"), "up")
+        yield NextAction(_("Use harder prompts"), why, _clone(it, "item-domains.0"), "up")
     elif reward <= HARD:
-        title = "Use easier prompts or a longer warm-up"
-        yield NextAction(title, why + mean, _clone(it, "item-domains.0"), "down")
+        title = _("Use easier prompts or a longer warm-up")
+        yield NextAction(title, why, _clone(it, "item-domains.0"), "down")
     else:
-        title = "Sample larger groups"
-        yield NextAction(title, why + mean, _clone(it, "item-stages.0"), "plus")
+        title = _("Sample larger groups")
+        yield NextAction(title, why, _clone(it, "item-stages.0"), "plus")
 
 
 def _allow_longer(it: Facts) -> Iterator[NextAction]:
@@ -163,36 +179,44 @@ def _allow_longer(it: Facts) -> Iterator[NextAction]:
     cut = it.cards[-1].overall.truncated_frac if it.cards else 0.0
     if cut >= MANY_CUT:
         limit = it.spec.evaluation.max_new_tokens
-        why = f"{format_percent(cut)} of the held-out completions were cut at {limit:,} tokens."
+        why = _("%(share)s of the held-out completions were cut at %(limit)s tokens.") % {
+            "share": format_percent(cut),
+            "limit": f"{limit:,}",
+        }
         url = _clone(it, "field-evaluation.max_new_tokens")
-        yield NextAction("Allow longer completions", why, url, "right")
+        yield NextAction(_("Allow longer completions"), why, url, "right")
 
 
 def _harder(it: Facts) -> Iterator[NextAction]:
     """There is hardly anything left to learn here."""
     if it.passes and it.passes[-1] >= NEARLY_ALL:
-        why = f"It solves {format_percent(it.passes[-1])} of the held-out items."
-        yield NextAction("Try something harder", why, _clone(it, "item-domains.0"), "up")
+        why = _("It solves %(share)s of the held-out items.") % {
+            "share": format_percent(it.passes[-1])
+        }
+        yield NextAction(_("Try something harder"), why, _clone(it, "item-domains.0"), "up")
 
 
 def _repeat(it: Facts) -> Iterator[NextAction]:
     """One run is one draw."""
-    why = "One run is one draw: a second seed shows how much of the result is luck."
-    yield NextAction("Repeat with another seed", why, _clone(it, "field-seed"), "redo")
+    why = _("One run is one draw: a second seed shows how much of the result is luck.")
+    yield NextAction(_("Repeat with another seed"), why, _clone(it, "field-seed"), "redo")
 
 
 def _download(it: Facts) -> Iterator[NextAction]:
     """Take the weights along."""
     if it.newest is not None:
         url = reverse("runs:checkpoints", args=[it.run.number])
-        best = f", the best one of step {it.best.step:,}" if it.best is not None else ""
-        yield NextAction("Take the weights", f"Its checkpoints are on disk{best}.", url, "download")
+        why = _("Its checkpoints are on disk.")
+        if it.best is not None:
+            step = f"{it.best.step:,}"
+            why = _("Its checkpoints are on disk, the best one of step %(step)s.") % {"step": step}
+        yield NextAction(_("Take the weights"), why, url, "download")
 
 
 def _report(it: Facts) -> Iterator[NextAction]:
     """Show it to somebody."""
     url = reverse("metrics:report", args=[it.run.number])
-    yield NextAction("Download the report", "One file that opens anywhere.", url, "file")
+    yield NextAction(_("Download the report"), _("One file that opens anywhere."), url, "file")
 
 
 RULES = (

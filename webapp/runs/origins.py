@@ -14,6 +14,7 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404
+from django.utils.translation import gettext as _
 
 from training_core.contract.domains import DatasetDomain
 from training_core.contract.presets import PRESETS, Preset, find_preset
@@ -61,14 +62,19 @@ class Origin:
         """For people: what changes are counted against."""
         if self.checkpoint is not None:
             run = self.checkpoint.run
-            return f"step {self.checkpoint.step} of run #{run.number}"
+            return _("step %(step)s of run #%(number)s") % {
+                "step": self.checkpoint.step,
+                "number": run.number,
+            }
         if self.parent is not None:
-            return f"run #{self.parent.number}"
+            return _("run #%(number)s") % {"number": self.parent.number}
+        title = _(self.settings.title)
         if self.dataset is not None:
-            return f"the preset “{self.settings.title}” on {self.dataset}"
+            words = _("the preset “%(title)s” on %(dataset)s")
+            return words % {"title": title, "dataset": self.dataset}
         if self.model:
-            return "the first preset on another model"
-        return f"the preset “{self.settings.title}”"
+            return _("the first preset on another model")
+        return _("the preset “%(title)s”") % {"title": title}
 
     @property
     def has_more_steps(self) -> bool:
@@ -145,7 +151,7 @@ def _preset(slug: str) -> Preset | None:
     """The preset; None for no name. Raises Http404 for one that is not there."""
     preset = find_preset(slug) if slug else None
     if slug and preset is None:
-        raise Http404(f"There is no preset {slug}.")
+        raise Http404(_("There is no preset %(name)s.") % {"name": slug})
     return preset
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from django.utils.translation import gettext as _
+
 from training_core.contract.domains import (
     DatasetDomain,
     DatasetRecord,
@@ -55,8 +57,9 @@ def check(spec: RunSpec, project: Project | None = None) -> list[FieldError]:
 
 def answer_faults(reward: RewardSpec, answer: str) -> list[str]:
     """Why rewards cannot use a right answer that somebody typed; empty when they can."""
+    words = _("The reward '%(reward)s' cannot use this answer: %(reason)s.")
     return [
-        f"The reward {fault.reward!r} cannot use this answer: {fault.explanation}."
+        words % {"reward": fault.reward, "reason": fault.explanation}
         for fault in gold_faults(reward, [answer])
     ]
 
@@ -110,11 +113,15 @@ def _model_errors(ref: str, project: Project | None) -> Iterator[FieldError]:
     elif not HUB_ID.fullmatch(ref):
         yield FieldError(
             "model.ref",
-            f"{ref!r} is no model: use {BUILTIN_MODEL}, {TINY_MODEL}, a hub id such as org/name, "
-            "a path that begins with / or ./, or wheel:NAME.",
+            _(
+                "%(ref)s is no model: use %(builtin)s, %(tiny)s, a hub id such as org/name, "
+                "a path that begins with / or ./, or wheel:NAME."
+            )
+            % {"ref": repr(ref), "builtin": BUILTIN_MODEL, "tiny": TINY_MODEL},
         )
     elif len(ref) > LONGEST_HUB_ID:
-        yield FieldError("model.ref", f"A hub id has at most {LONGEST_HUB_ID} characters.")
+        words = _("A hub id has at most %(count)s characters.") % {"count": LONGEST_HUB_ID}
+        yield FieldError("model.ref", words)
 
 
 def _is_of_another_project(ref: str, project: Project | None) -> bool:
@@ -146,28 +153,52 @@ def _dataset_errors(
     field = f"{at}.dataset_version"
     if version is None or (project is not None and version.dataset.project_id != project.pk):
         # One sentence for both: what another project holds is not told here.
-        where = f"The project {project} has" if project is not None else "There is"
-        yield FieldError(field, f"{where} no such dataset version, or its import is not done.")
+        words = _("There is no such dataset version, or its import is not done.")
+        if project is not None:
+            words = _(
+                "The project %(project)s has no such dataset version, or its import is not done."
+            ) % {"project": project}
+        yield FieldError(field, words)
         return
     if domain.content_hash and domain.content_hash != version.content_hash:
         yield FieldError(
             f"{at}.content_hash",
-            f"{version} has another hash than this spec was made with; leave the field empty to "
-            "take the version as it is.",
-        )
-    for count, side in ((version.train_count, "train"), (version.held_out_count, "held-out")):
-        if count < FEWEST_RECORDS:
-            yield FieldError(
-                field,
-                f"{version} has {count} {side} records; at least {FEWEST_RECORDS} are needed.",
+            _(
+                "%(version)s has another hash than this spec was made with; leave the field empty "
+                "to take the version as it is."
             )
+            % {"version": version},
+        )
+    sides = (
+        (
+            version.train_count,
+            _("%(version)s has %(count)s train records; at least %(least)s are needed."),
+        ),
+        (
+            version.held_out_count,
+            _("%(version)s has %(count)s held-out records; at least %(least)s are needed."),
+        ),
+    )
+    for count, words in sides:
+        if count < FEWEST_RECORDS:
+            numbers = {"version": version, "count": count, "least": FEWEST_RECORDS}
+            yield FieldError(field, words % numbers)
     answers = sample_answers(version, SAMPLED_ANSWERS)
     for fault in gold_faults(reward, answers):
         if fault.bad > len(answers) // 2:
             yield FieldError(
                 field,
-                f"The reward {fault.reward!r} cannot use most answers of {version}:"
-                f" {fault.explanation} ({fault.bad} of {len(answers)} looked at).",
+                _(
+                    "The reward '%(reward)s' cannot use most answers of %(version)s:"
+                    " %(reason)s (%(bad)s of %(total)s looked at)."
+                )
+                % {
+                    "reward": fault.reward,
+                    "version": version,
+                    "reason": fault.explanation,
+                    "bad": fault.bad,
+                    "total": len(answers),
+                },
             )
 
 
@@ -179,7 +210,7 @@ def _stage_errors(spec: RunSpec) -> Iterator[FieldError]:
         if domain.weight > 0 and not domain.demonstration_template.strip():
             yield FieldError(
                 f"domains.{index}.demonstration_template",
-                "The program has an sft stage, so the template must say what to imitate.",
+                _("The program has an sft stage, so the template must say what to imitate."),
             )
 
 
@@ -189,6 +220,6 @@ def _evaluation_errors(spec: RunSpec) -> Iterator[FieldError]:
     if spec.evaluation.success_reward not in names:
         yield FieldError(
             "evaluation.success_reward",
-            f"No reward is named {spec.evaluation.success_reward!r}; there are: "
-            f"{', '.join(names)}.",
+            _("No reward is named %(name)s; there are: %(names)s.")
+            % {"name": repr(spec.evaluation.success_reward), "names": ", ".join(names)},
         )

@@ -12,6 +12,9 @@ import statistics
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from training_core.contract.presets import PRESETS, Preset
 from webapp.accounts.models import User
 from webapp.runs.models import Attempt, Run
@@ -35,18 +38,24 @@ class Timing(NamedTuple):
     @property
     def words(self) -> str:
         """`about 8 min here` or `about 8 min on two processor cores`."""
-        where = "here" if self.runs else "on two processor cores"
-        return f"about {_round(self.minutes)} min {where}"
+        words = (
+            _("about %(n)s min here") if self.runs else _("about %(n)s min on two processor cores")
+        )
+        return words % {"n": _round(self.minutes)}
 
     @property
     def source(self) -> str:
         """Where the figure comes from."""
         if not self.runs:
-            return (
+            return _(
                 "Measured on two processor cores of another machine; you see no run of it here yet."
             )
-        runs = "run" if self.runs == 1 else f"median of {self.runs} runs"
-        return f"Measured here on {self.device}, {runs} of this preset."
+        words = ngettext(
+            "Measured here on %(device)s, run of this preset.",
+            "Measured here on %(device)s, median of %(count)s runs of this preset.",
+            self.runs,
+        )
+        return words % {"device": self.device, "count": self.runs}
 
 
 class PresetCard(NamedTuple):
@@ -98,7 +107,7 @@ def _measured_minutes(user: User) -> dict[str, list[tuple[str, float]]]:
         run = attempt.run
         if attempt.ended_at is not None and _comparable(run.spec) == documents[run.preset]:
             seconds = (attempt.ended_at - attempt.started_at).total_seconds()
-            found[run.preset].append((attempt.device or "this machine", seconds / 60))
+            found[run.preset].append((attempt.device or _("this machine"), seconds / 60))
     return found
 
 

@@ -17,6 +17,7 @@ from uuid import uuid4
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from training_core.contract.control import Command
 from training_core.contract.field_errors import FieldError
@@ -35,6 +36,7 @@ from webapp.runs.models import Checkpoint, ControlRequest, Run, RunCounter, RunE
 from webapp.runs.moves import lock_run, move
 from webapp.runs.refusals import ControlRefused, LaunchRefused
 from webapp.runs.status import Actor, RunState
+from webapp.ui.wording import state_look
 
 logger = logging.getLogger(__name__)
 ACTION_OF = {
@@ -106,7 +108,7 @@ def stop_run(run: Run, actor: User) -> Run:
     """End the run: at once where no trainer is at work, else after it has saved its state."""
     run = lock_run(run.pk)
     if run.state not in status.STOPPABLE:
-        raise ControlRefused(f"Run #{run.number} is {run.state}; there is nothing to stop.")
+        _refuse_control(_("Run #%(number)s is %(state)s; there is nothing to stop."), run)
     if run.is_live:
         _move(run, RunState.STOPPING, actor, "user", f"{actor} asked to stop.")
         _ask(run, "stop", actor)
@@ -120,7 +122,7 @@ def pause_run(run: Run, actor: User) -> Run:
     """Save and free the device; `resume_run` goes on from there."""
     run = lock_run(run.pk)
     if run.state not in status.PAUSABLE:
-        raise ControlRefused(f"Run #{run.number} is {run.state}; it cannot be paused.")
+        _refuse_control(_("Run #%(number)s is %(state)s; it cannot be paused."), run)
     if run.is_live:
         _move(run, RunState.PAUSING, actor, "user", f"{actor} asked for a pause.")
         _ask(run, "pause", actor)
@@ -134,12 +136,18 @@ def resume_run(run: Run, actor: User) -> Run:
     """Put it back into the queue; it goes on from its newest checkpoint."""
     run = lock_run(run.pk)
     if run.state not in status.RESUMABLE:
-        hint = " Restart from a checkpoint instead." if run.state == RunState.SUCCEEDED else ""
-        raise ControlRefused(f"Run #{run.number} is {run.state}; it cannot be resumed.{hint}")
+        words = _("Run #%(number)s is %(state)s; it cannot be resumed.")
+        if run.state == RunState.SUCCEEDED:
+            words = _(
+                "Run #%(number)s is %(state)s; it cannot be resumed. Restart from a checkpoint "
+                "instead."
+            )
+        _refuse_control(words, run)
     if problem := disk.problem_with_space(run.read_spec(), run.directory):
         raise ControlRefused(problem)
     if hold_project(run.project.pk).archived_at is not None:
-        raise ControlRefused(f"The project {run.project} is archived; nothing in it is resumed.")
+        words = _("The project %(project)s is archived; nothing in it is resumed.")
+        raise ControlRefused(words % {"project": run.project})
     _move(run, RunState.QUEUED, actor, "resumed", f"Resumed by {actor}.")
     dispatch_run_on_commit(run.pk)
     return run
@@ -160,7 +168,7 @@ def archive_run(run: Run, actor: User) -> Run:
     """Put a run away, or take it out again; nothing of it is deleted."""
     run = lock_run(run.pk)
     if run.is_live:
-        raise ControlRefused(f"Run #{run.number} is {run.state}; stop it first.")
+        _refuse_control(_("Run #%(number)s is %(state)s; stop it first."), run)
     run.archived_at = None if run.archived_at else timezone.now()
     run.save(update_fields=["archived_at"])
     cause = "archived" if run.archived_at else "unarchived"
@@ -176,7 +184,7 @@ def delete_run(run: Run, actor: User) -> None:
     """Delete a finished run's rows and directory. Its children keep their own checkpoints."""
     run = lock_run(run.pk)
     if not run.is_terminal and run.state != RunState.DRAFT:
-        raise ControlRefused(f"Run #{run.number} is {run.state}; only finished runs are deleted.")
+        _refuse_control(_("Run #%(number)s is %(state)s; only finished runs are deleted."), run)
     hint = {"run": str(run.pk), "number": run.number, "state": "deleted"}
     live.publish(live.project_topic("runs", run.project_id), "state", hint)
     metrics.delete_run(run.pk)
@@ -192,8 +200,10 @@ def _clean_key(key: str) -> str:
     """The key that makes a double click one run. Raises LaunchRefused for what is none."""
     if not KEY_FORM.fullmatch(key):
         raise LaunchRefused(
-            "The form's idempotency_key must be at most 64 letters, digits and hyphens; "
-            "the page has a new one now, so launch again."
+            _(
+                "The form's idempotency_key must be at most 64 letters, digits and hyphens; "
+                "the page has a new one now, so launch again."
+            )
         )
     return key
 
@@ -204,17 +214,26 @@ def _launch_project(owner: User, project: Project | None) -> Project:
         if may(owner, Right.LAUNCH, project):
             return project
         if not may(owner, Right.VIEW, project):
-            _refuse_project("There is no such project.")
+            _refuse_project(_("There is no such project."))
         if project.archived_at is not None:
-            _refuse_project(f"The project {project} is archived; choose another.")
-        _refuse_project(f"You may not launch in {project}. Ask {who_may(Right.LAUNCH, project)}.")
+            words = _("The project %(project)s is archived; choose another.")
+            _refuse_project(words % {"project": project})
+        words = _("You may not launch in %(project)s. Ask %(who)s.")
+        _refuse_project(words % {"project": project, "who": who_may(Right.LAUNCH, project)})
     found = find_launch_project(owner)
     if found is None:
         names = [str(each) for each in launchable_projects(owner)]
         if not names:
             _refuse_project(why_no_launch(owner))
-        _refuse_project(f"Choose the project that the run belongs to: {', '.join(names)}.")
+        words = _("Choose the project that the run belongs to: %(names)s.")
+        _refuse_project(words % {"names": ", ".join(names)})
     return found
+
+
+def _refuse_control(words: str, run: Run) -> NoReturn:
+    """Raise ControlRefused with a sentence over the run's number and state."""
+    state = state_look(run.state).label
+    raise ControlRefused(words % {"number": run.number, "state": state})
 
 
 def _refuse_project(message: str) -> NoReturn:
@@ -243,7 +262,8 @@ def _create_run(
     """The row in state queued, its event, its directory where it starts from a checkpoint."""
     _hold_parent(parent)
     if hold_project(project.pk).archived_at is not None:
-        _refuse_project(f"The project {project} has just been archived; choose another.")
+        words = _("The project %(project)s has just been archived; choose another.")
+        _refuse_project(words % {"project": project})
     spec = preflight.fill_content_hashes(spec)
     run = Run.objects.create(
         number=RunCounter.take_next(),
@@ -274,7 +294,8 @@ def _hold_parent(parent: Run | None) -> None:
         lock_run(parent.pk)
     except Run.DoesNotExist:
         raise LaunchRefused(
-            f"Run #{parent.number}, which this one was to start from, has just been deleted."
+            _("Run #%(number)s, which this one was to start from, has just been deleted.")
+            % {"number": parent.number}
         ) from None
 
 
@@ -283,7 +304,7 @@ def _command(run: Run, command: Command, actor: User) -> ControlRequest:
     """A wish that changes no state."""
     run = lock_run(run.pk)
     if run.state not in status.COMMANDABLE:
-        raise ControlRefused(f"Run #{run.number} is {run.state}; no trainer is at work on it.")
+        _refuse_control(_("Run #%(number)s is %(state)s; no trainer is at work on it."), run)
     waiting = ControlRequest.objects.filter(
         run=run, attempt=run.attempt, command=command, applied_at=None
     ).first()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Membership, Project, User
 from webapp.accounts.roles import ROLES_WITH, WHEN_ARCHIVED, Right, projects_where
@@ -56,7 +57,7 @@ class Standing:
         """What the switcher says."""
         if self.current is not None:
             return self.current.name
-        return self.projects[0].name if len(self.projects) == 1 else "All projects"
+        return self.projects[0].name if len(self.projects) == 1 else _("All projects")
 
     def where(self, right: Right) -> list[Project]:
         """The projects in which the person has the right."""

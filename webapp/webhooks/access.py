@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db.models import QuerySet
 from django.http import Http404
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.webhooks.models import Endpoint
@@ -18,5 +19,5 @@ def get_endpoint_for_user(user: User, pk: int) -> Endpoint:
     """One of them. Raises Http404."""
     endpoint = endpoints_of(user).filter(pk=pk).first()
     if endpoint is None:
-        raise Http404("You have no such webhook.")
+        raise Http404(_("You have no such webhook."))
     return endpoint

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -47,13 +48,13 @@ def parse_target(url: str) -> Target:
         port = parts.port
         host = (parts.hostname or "").encode("idna").decode() if parts.hostname else ""
     except (ValueError, UnicodeError) as error:
-        raise TargetRefused("The URL cannot be read.") from error
+        raise TargetRefused(_("The URL cannot be read.")) from error
     if parts.scheme not in DEFAULT_PORTS or not host:
-        raise TargetRefused("The URL must begin with https:// or http:// and name a host.")
+        raise TargetRefused(_("The URL must begin with https:// or http:// and name a host."))
     if parts.username or parts.password:
-        raise TargetRefused("Leave user name and password out of the URL; messages are signed.")
+        raise TargetRefused(_("Leave user name and password out of the URL; messages are signed."))
     if not url.isascii() or any(character <= " " for character in url):
-        raise TargetRefused("The URL holds characters that must be percent-encoded.")
+        raise TargetRefused(_("The URL holds characters that must be percent-encoded."))
     path = parts.path or "/"
     target = Target(
         parts.scheme,
@@ -97,8 +98,11 @@ def _refuse_private(address: Address) -> None:
     """Raise TargetRefused for an address that is not public, unless the setting allows it."""
     if not settings.WEBHOOK_ALLOW_PRIVATE and not is_public(address):
         raise TargetRefused(
-            f"{address} is an address of a private network; webhooks go to public ones. "
-            "TEMPER_WEBHOOK_ALLOW_PRIVATE=true allows it for everybody."
+            _(
+                "%(address)s is an address of a private network; webhooks go to public ones. "
+                "TEMPER_WEBHOOK_ALLOW_PRIVATE=true allows it for everybody."
+            )
+            % {"address": address}
         )
 
 

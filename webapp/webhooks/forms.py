@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from webapp.accounts.models import Project, User
 from webapp.accounts.roles import Right, projects_where
@@ -18,15 +20,15 @@ class EndpointForm(forms.Form):
     url = forms.CharField(
         max_length=500,
         error_messages={
-            "required": "Give the URL that takes the messages.",
-            "max_length": "At most 500 characters.",
+            "required": _("Give the URL that takes the messages."),
+            "max_length": _("At most %(limit_value)s characters."),
         },
     )
     kinds = forms.MultipleChoiceField(
         choices=list(KINDS.items()),
         error_messages={
-            "required": "Choose at least one kind of message.",
-            "invalid_choice": "%(value)s is no kind of message.",
+            "required": _("Choose at least one kind of message."),
+            "invalid_choice": _("%(value)s is no kind of message."),
         },
     )
     project = forms.CharField(required=False, max_length=60)
@@ -42,7 +44,9 @@ class EndpointForm(forms.Form):
             return None
         found = next((project for project in self.managed if project.slug == slug), None)
         if found is None:
-            raise forms.ValidationError("You are no admin of that project; choose another.")
+            raise forms.ValidationError(
+                gettext("You are no admin of that project; choose another.")
+            )
         return found
 
     def clean_url(self) -> str:

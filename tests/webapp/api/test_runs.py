@@ -119,6 +119,13 @@ def test_a_trial_makes_nothing(program: Program) -> None:
     assert not Run.objects.exists()
 
 
+def test_errors_are_english_whatever_the_client_asks_for(program: Program) -> None:
+    document = tiny(model={"ref": "x y"})
+    answer = program.post("/specs/check", document, **{"Accept-Language": "zh-CN"})
+    [error] = answer.json()["errors"]
+    assert "is no model: use" in error["message"]
+
+
 def test_the_same_key_launches_once(program: Program, ada: User, bob: User) -> None:
     key = {"Idempotency-Key": "nightly-1"}
     first = program.post("/runs", tiny(), **key)

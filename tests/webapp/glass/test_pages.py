@@ -165,7 +165,8 @@ def test_a_running_step_shows_its_completions_grow(browser: Client, ada: User) -
     assert "What is 7 + 8?" in text
 
 
-def test_a_model_that_is_fetched_counts_its_megabytes(browser: Client, step: GlassStep) -> None:
+def test_a_model_that_is_fetched_counts_its_megabytes(browser: Client, ada: User) -> None:
+    step = ask(ada)
     claim(step)
     step.directory.write_progress(GlassProgress(phase="load", done=3, total=269))
     text = page(browser, step, "glass:live")

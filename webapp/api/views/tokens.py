@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -44,7 +45,8 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     token = get_token_for_user(user, pk)
     if request.method == "POST":
         revoke_token(token, user)
-        messages.success(request, f"The token {token} is revoked: it opens nothing any more.")
+        text = _("The token %(token)s is revoked: it opens nothing any more.")
+        messages.success(request, text % {"token": token})
         return redirect("tokens:index")
     name = "tokens/revoke.html" if wants_fragment(request) else "tokens/revoke_page.html"
     return render(request, name, {"token": token})

@@ -14,16 +14,19 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.password_validation import password_validators_help_texts
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from webapp.accounts.invitations import find_invitation, join, join_as_new
-from webapp.accounts.models import Invitation, User
+from webapp.accounts.models import Invitation, Role, User
 from webapp.accounts.refusals import PeopleRefused
 from webapp.people.words import ROLE_WORDS
 
-BUSY = "Too many tries from your address; open the link again in a minute."
+BUSY = gettext_lazy("Too many tries from your address; open the link again in a minute.")
+TOO_MANY = 429
 
 
 @login_not_required
@@ -33,10 +36,10 @@ BUSY = "Too many tries from your address; open the link again in a minute."
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """GET says what the link is for; POST joins."""
     if not ratelimit.consume(request, action="invitation"):  # counts POSTs alone
-        return _page(request, None, status=429, problem=BUSY)
+        return _page(request, None, status=TOO_MANY, problem=str(BUSY))
     found = find_invitation(token)
     if found is None:
-        return _page(request, None, status=404, problem="There is no such invitation.")
+        return _page(request, None, status=404, problem=_("There is no such invitation."))
     if found.problem:
         return _page(request, found, status=410, problem=found.problem)
     if request.method != "POST":
@@ -45,7 +48,8 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         user = _join(request, found)
     except PeopleRefused as refusal:
         return _page(request, found, refusal=refusal, status=422)
-    messages.success(request, f"Welcome to {found.project}: you are its {found.role}.")
+    values = {"project": found.project, "role": Role(found.role).word}
+    messages.success(request, _("Welcome to %(project)s: you are its %(role)s.") % values)
     if not request.user.is_authenticated:
         login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
     return redirect(settings.LOGIN_REDIRECT_URL)
@@ -71,7 +75,7 @@ def _page(
     context = {
         "invitation": found,
         "problem": problem,
-        "is_busy": problem == BUSY,
+        "is_busy": status == TOO_MANY,
         "password_rules": " ".join(password_validators_help_texts()),
         "refusal": refusal,
         "given": request.POST.get("username", ""),

@@ -7,6 +7,7 @@ import re
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -42,7 +43,7 @@ def revoke(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Make a link worthless."""
     project = get_managed_project(request.user, slug)
     revoke_invitation(get_invitation(project, pk), signed_in(request))
-    messages.success(request, "The link works no more.")
+    messages.success(request, _("The link works no more."))
     return redirect("people:invitations", slug=slug)
 
 

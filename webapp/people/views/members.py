@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts.members import add_member, change_role, remove_member
@@ -42,7 +43,7 @@ def index(request: HttpRequest, slug: str) -> HttpResponse:
     except PeopleRefused as refusal:
         given = {"given": name, "chosen_role": request.POST.get("role", "")}
         return _page(request, project, refusal, given, status=422)
-    messages.success(request, f"{name} is now {role} of {project}.")
+    _say_role(request, name, role, project)
     return redirect("people:members", slug=slug)
 
 
@@ -56,7 +57,7 @@ def role(request: HttpRequest, slug: str, user: int) -> HttpResponse:
         change_role(membership, wanted, signed_in(request))
     except PeopleRefused as refusal:
         return _page(request, project, refusal, status=422)
-    messages.success(request, f"{membership.user} is now {wanted} of {project}.")
+    _say_role(request, str(membership.user), wanted, project)
     return redirect("people:members", slug=slug)
 
 
@@ -73,10 +74,17 @@ def remove(request: HttpRequest, slug: str, user: int) -> HttpResponse:
         remove_member(membership, signed_in(request))
     except PeopleRefused as refusal:
         return _page(request, project, refusal, status=422)
-    messages.success(request, f"{membership.user} is no longer in {project}.")
+    values = {"user": membership.user, "project": project}
+    messages.success(request, _("%(user)s is no longer in %(project)s.") % values)
     if membership.user == request.user and not membership.user.is_superuser:
         return redirect("people:projects")  # the page of members is theirs no more
     return redirect("people:members", slug=slug)
+
+
+def _say_role(request: HttpRequest, name: str, role: Role, project: Project) -> None:
+    """Tell which role somebody has now."""
+    values = {"user": name, "role": role.word, "project": project}
+    messages.success(request, _("%(user)s is now %(role)s of %(project)s.") % values)
 
 
 def _find_user(name: str) -> User:
@@ -84,7 +92,8 @@ def _find_user(name: str) -> User:
     user = User.objects.filter(username=name, is_active=True).first() if "\0" not in name else None
     if user is None:
         raise PeopleRefused(
-            "Nobody has that user name. Somebody new comes in by an invitation link.", "username"
+            _("Nobody has that user name. Somebody new comes in by an invitation link."),
+            "username",
         )
     return user
 

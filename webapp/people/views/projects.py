@@ -9,10 +9,11 @@ from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts.members import archive_project, make_project, rename_project
-from webapp.accounts.models import Membership, Project
+from webapp.accounts.models import Membership, Project, Role
 from webapp.accounts.refusals import PeopleRefused
 from webapp.accounts.roles import Right, projects_where
 from webapp.people.access import (
@@ -49,7 +50,8 @@ def index(request: HttpRequest) -> HttpResponse:
         except PeopleRefused as error:
             refusal = error
         else:
-            messages.success(request, f"The project {project} is there, and you are its admin.")
+            text = _("The project %(project)s is there, and you are its admin.")
+            messages.success(request, text % {"project": project})
             return redirect("people:members", slug=project.slug)
     context = {"rows": _rows(request), "refusal": refusal, "given": name}
     return render(request, "people/projects.html", context, status=422 if refusal else 200)
@@ -57,7 +59,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 def _rows(request: HttpRequest) -> list[ProjectRow]:
     """The projects that one sees. Counted apart: one query over both would multiply their rows."""
-    roles = {project.pk: role for project, role in standing_of(request).roles}
+    roles = {project.pk: Role(role).word for project, role in standing_of(request).roles}
     seen = list(projects_where(request.user, Right.VIEW))
     people, runs = (
         dict(model.objects.filter(project__in=seen).values_list("project").annotate(n=Count("pk")))
@@ -93,7 +95,7 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
     except PeopleRefused as refusal:
         project.refresh_from_db()
         return _page(request, project, refusal, status=422)
-    messages.success(request, f"The project is now called {project}.")
+    messages.success(request, _("The project is now called %(project)s.") % {"project": project})
     return redirect("people:settings", slug=slug)
 
 
@@ -104,15 +106,15 @@ def archive(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         if request.POST.get("to") == "use":
             archive_project(project, signed_in(request), is_archived=False)
-            words = "is out of the archive."
+            words = _("%(project)s is out of the archive.")
         elif request.POST.get("to") == "archive":
             archive_or_refuse(project, signed_in(request))
-            words = "is archived: it is read, and nothing new is made in it."
+            words = _("%(project)s is archived: it is read, and nothing new is made in it.")
         else:
-            raise PeopleRefused("Say what the project goes to: archive or use.")
+            raise PeopleRefused(_("Say what the project goes to: archive or use."))
     except PeopleRefused as refusal:
         return _page(request, project, refusal, status=422)
-    messages.success(request, f"{project} {words}")
+    messages.success(request, words % {"project": project})
     return redirect("people:settings", slug=slug)
 
 

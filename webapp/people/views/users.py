@@ -7,6 +7,7 @@ from django.contrib.auth.password_validation import password_validators_help_tex
 from django.db.models import Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
@@ -34,7 +35,8 @@ def index(request: HttpRequest) -> HttpResponse:
         user = make_user(name.strip(), password, actor)
     except PeopleRefused as refusal:
         return _page(request, refusal=refusal, status=422)
-    messages.success(request, f"{user} has an account. Add them to a project next.")
+    text = _("%(user)s has an account. Add them to a project next.")
+    messages.success(request, text % {"user": user})
     return redirect("people:users")
 
 
@@ -46,11 +48,17 @@ def switch(request: HttpRequest, pk: int) -> HttpResponse:
     user, wanted = get_object_or_404(User, pk=pk), request.POST.get("to", "")
     try:
         if wanted not in {"open", "closed"}:
-            raise PeopleRefused("Say what the account is to be: open or closed.")
+            raise PeopleRefused(_("Say what the account is to be: open or closed."))
         switch_user(user, actor, is_active=wanted == "open")
     except PeopleRefused as refusal:
         return _page(request, refusal=refusal, status=422)
-    messages.success(request, f"The account of {user} is {wanted}.")
+    is_open = wanted == "open"
+    text = (
+        _("The account of %(user)s is open.")
+        if is_open
+        else _("The account of %(user)s is closed.")
+    )
+    messages.success(request, text % {"user": user})
     return redirect("people:users")
 
 

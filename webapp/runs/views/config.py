@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from training_core.contract.presets import find_preset
@@ -51,12 +52,12 @@ def _yaml(run: Run) -> str:
 def _changes(run: Run, parent: Run | None) -> tuple[str, list[Change]]:
     """(what it is compared with, changes); nothing for a run from nothing."""
     if parent is not None:
-        return f"run #{parent.number}", diff_documents(parent.spec, run.spec)
+        words = _("run #%(number)s") % {"number": parent.number}
+        return words, diff_documents(parent.spec, run.spec)
     if run.parent_id is not None:
         return "", []
     preset = find_preset(run.preset)
     if preset is None:
         return "", []
-    return f"the preset “{preset.title}”", diff_documents(
-        preset.spec.model_dump(mode="json"), run.spec
-    )
+    words = _("the preset “%(title)s”") % {"title": preset.title}
+    return words, diff_documents(preset.spec.model_dump(mode="json"), run.spec)

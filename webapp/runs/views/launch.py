@@ -7,6 +7,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from webapp.accounts.models import Project
@@ -46,7 +47,7 @@ def launch_preset(request: HttpRequest) -> HttpResponse:
     editor = Editor.opening(user, origin, current_project(request), projects)
     editor.key = request.POST.get("idempotency_key", "")
     if editor.is_guess:
-        editor.refusal = "Choose the project that the run belongs to, then launch."
+        editor.refusal = _("Choose the project that the run belongs to, then launch.")
         return render_page(request, editor, status=422)
     return _launch(request, editor)
 

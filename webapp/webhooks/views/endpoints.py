@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -28,7 +30,8 @@ def index(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         form = EndpointForm(user, request.POST)
         if form.is_valid() and endpoints_of(user).count() >= MOST_ENDPOINTS:
-            form.add_error("url", f"You have {MOST_ENDPOINTS} webhooks; delete one first.")
+            text = _("You have %(count)s webhooks; delete one first.")
+            form.add_error("url", text % {"count": MOST_ENDPOINTS})
         status = 422
         if form.is_valid():
             fresh = make_endpoint(user, form.cleaned_data)
@@ -54,17 +57,18 @@ def act(request: HttpRequest, pk: int, deed: str) -> HttpResponse:
     endpoint = get_endpoint_for_user(user, pk)
     if deed == "test":
         note_test(endpoint)
-        messages.success(request, "A test is on its way; below is what came of it.")
+        messages.success(request, _("A test is on its way; below is what came of it."))
     elif deed == "enable":
         enable(endpoint, user)
     elif deed == "disable":
-        disable(endpoint, "Switched off by you.", user)
+        disable(endpoint, gettext_noop("Switched off by you."), user)  # shown translated
     elif deed == "delete":
         delete_endpoint(endpoint, user)
-        messages.success(request, f"The webhook to {endpoint.url} is deleted.")
+        text = _("The webhook to %(url)s is deleted.")
+        messages.success(request, text % {"url": endpoint.url})
         return redirect("webhooks:index")
     else:
-        raise Http404(f"A webhook has no command {deed}.")
+        raise Http404(_("A webhook has no command %(command)s.") % {"command": deed})
     return redirect("webhooks:detail", pk=pk)
 
 
