@@ -115,6 +115,18 @@ def test_a_large_file_is_read_from_those_alone_who_may_add_it(browser: Client, a
     assert not may_upload(scope)
 
 
+@pytest.mark.parametrize("kind", ["text/html; charset*=nothing''x", "a/b; x*=undefined''y"])
+def test_headers_that_cannot_be_read_are_no_fault_of_the_server(kind: str) -> None:
+    async def ask() -> int:
+        headers = [(b"content-type", kind.encode())]
+        scope = {"type": "http", "path": "/", "method": "GET", "headers": headers}
+        communicator = ApplicationCommunicator(application, {**scope, "query_string": b""})
+        await communicator.send_input({"type": "http.request", "body": b""})
+        return int((await communicator.receive_output(5))["status"])
+
+    assert asyncio.run(ask()) == 400
+
+
 def test_the_served_application_is_the_limited_one() -> None:
     """A dataset file may be large, by its page and by the API; nothing else may."""
     assert isinstance(application, BodyLimit)

@@ -57,11 +57,17 @@ def fill(route: str) -> str:
 
 
 ALL = [(name, fill(route)) for name, route in addresses(get_resolver())]
+OPEN = (
+    "/accounts/",
+    "/api/",
+    "/live/",
+    "/invitation/",
+    "/favicon",
+    "/ui/language/",
+    "/ui/texts.js",
+)
 PAGES = [
-    (name, address)
-    for name, address in ALL
-    if not address.startswith(("/accounts/", "/api/", "/live/", "/invitation/", "/favicon"))
-    and "^" not in address
+    (name, address) for name, address in ALL if not address.startswith(OPEN) and "^" not in address
 ]
 
 
