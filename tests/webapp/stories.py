@@ -110,8 +110,18 @@ class Story:
         self, step: int, kind: str = "train", groups: int = 3, size: int = 4, stage: str = "rl"
     ) -> Story:
         """Groups of completions in a rollout file."""
-        assert self.claim is not None
         records = [make_group(step, index, kind, size, stage) for index in range(groups)]
+        return self.write_rollouts(step, records, kind, stage)
+
+    def write_rollouts(
+        self,
+        step: int,
+        records: Sequence[RolloutGroupRecord],
+        kind: str = "train",
+        stage: str = "rl",
+    ) -> Story:
+        """These groups in a rollout file."""
+        assert self.claim is not None
         file = self.claim.run_dir.rollout_file(self.claim.attempt, kind, step)
         file.parent.mkdir(parents=True, exist_ok=True)
         content = b"".join(record.model_dump_json().encode() + b"\n" for record in records)
@@ -126,7 +136,7 @@ class Story:
             file=str(file.relative_to(self.claim.run_dir.root)),
             offset_bytes=offset,
             length_bytes=len(content),
-            groups=groups,
+            groups=len(records),
         )
 
     def evaluate(
