@@ -95,6 +95,7 @@ def test_no_dialog_has_a_grave_fault(theme: str, watched: Watched, ada: User) ->
     expect(page.locator("#palette")).to_contain_text("Nothing found")
     found += violations(page, f"palette without hits ({theme})")
     page.keyboard.press("Escape")
+    expect(page.locator("#palette")).to_be_hidden()
     page.keyboard.press("?")
     expect(page.locator("#keys")).to_be_visible()
     found += violations(page, f"keys ({theme})")

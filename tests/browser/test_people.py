@@ -104,4 +104,4 @@ def test_the_switcher(watched: Watched, eve: User, shoot: Callable[..., None]) -
     expect(page.get_by_text("Sums to a hundred")).to_have_count(0)
     page.locator(".switcher summary").click()
     page.get_by_role("button", name="All projects").click()
-    expect(page.get_by_text("Sums to a hundred")).to_be_visible()
+    expect(page.get_by_role("link", name="Sums to a hundred")).to_be_visible()

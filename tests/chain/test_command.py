@@ -160,8 +160,10 @@ def test_launch_and_watch_to_the_end(
     assert len(rows) == 5
     temper("logs", str(run.number))
     assert "cannot be resumed" in temper("resume", f"#{run.number}", code=3).stderr
-    child = temper("restart", str(run.number), code=3).stderr
-    assert "stages: " in child
+    longer = temper("restart", str(run.number)).stdout
+    assert f"#{run.number + 1} from the command from step 6 is queued" in longer
+    wait_for(lambda: Run.objects.get(number=run.number + 1).state == "succeeded", "its child")
+    temper("delete", str(run.number + 1), "--name", "from the command from step 6")
     temper("archive", str(run.number))
     temper("delete", str(run.number), "--name", "wrong", code=3)
     temper("delete", str(run.number), "--name", "from the command")

@@ -24,16 +24,21 @@ export function paced(run, every) {
 }
 
 /** Replace an element by the fragment at an address, unless somebody types in it. Focus stays on
-    an element that has an id before and after. */
+    an element that has an id before and after. False where nothing was replaced: a server that is
+    away is said by ui/trouble.js. */
 export async function refresh(selector, address) {
   const place = document.querySelector(selector);
   if (!place || place.contains(document.activeElement?.closest("input, textarea, select") ?? null)) {
     return false;
   }
-  await window.htmx.ajax("GET", address, {
-    target: selector,
-    select: selector,
-    swap: "outerHTML",
-  });
+  try {
+    await window.htmx.ajax("GET", address, {
+      target: selector,
+      select: selector,
+      swap: "outerHTML",
+    });
+  } catch {
+    return false;
+  }
   return true;
 }
