@@ -14,15 +14,15 @@ _django = get_asgi_application()
 from asgiref.sync import sync_to_async  # noqa: E402 - the apps must be loaded first
 from django.conf import settings  # noqa: E402
 
-from webapp.accounts.sessions import is_signed_in  # noqa: E402
-from webapp.api.auth import may_upload  # noqa: E402
+from webapp.api.auth import may_upload as may_upload_by_token  # noqa: E402
 from webapp.body_limit import BodyLimit, Larger  # noqa: E402
+from webapp.datasets.uploads import may_upload  # noqa: E402
 
 application = BodyLimit(
     _django,
     most_bytes=settings.MOST_BODY_BYTES,
     larger={
-        "/datasets/upload/": Larger(settings.MOST_UPLOAD_BYTES, sync_to_async(is_signed_in)),
-        "/api/v1/imports": Larger(settings.MOST_UPLOAD_BYTES, sync_to_async(may_upload)),
+        "/datasets/upload/": Larger(settings.MOST_UPLOAD_BYTES, sync_to_async(may_upload)),
+        "/api/v1/imports": Larger(settings.MOST_UPLOAD_BYTES, sync_to_async(may_upload_by_token)),
     },
 )

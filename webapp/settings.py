@@ -206,6 +206,7 @@ MOST_UPLOAD_BYTES = 4_100_000_000  # a dataset file of 4 GB and the form around 
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000  # a launch form of a thousand domains
 WEBHOOK_ALLOW_PRIVATE = env_bool("TEMPER_WEBHOOK_ALLOW_PRIVATE", default=False)
 
+SESSION_ENGINE = "webapp.accounts.session_store"
 SESSION_COOKIE_SECURE = USE_TLS
 CSRF_COOKIE_SECURE = USE_TLS
 HSTS = os.environ.get("TEMPER_HSTS") or "host"

@@ -54,7 +54,7 @@ def test_the_rail_fits_a_telephone_in_chinese(watched: Watched, ada: User) -> No
     page = watched.signed_in(ada, viewport=NARROW)
     choose(page, "简体中文")
     expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
-    for button in page.locator(".rail-foot button, .rail-foot > a").all():
+    for button in page.locator(".rail-foot button, .rail-foot > a, .rail-nav a").all():
         if button.is_visible():
             box = button.bounding_box() or {"x": -1.0, "width": 0.0}
             assert 0 <= box["x"] <= NARROW["width"] - box["width"]

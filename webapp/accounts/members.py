@@ -24,8 +24,12 @@ from webapp.accounts.refusals import PeopleRefused
 from webapp.audit.record import record
 
 LONGEST_PROJECT_NAME = 80
-UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-"""Controls, and marks that turn the direction of what stands around a name."""
+UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
+"""Controls, marks that turn the direction of what stands around a name, and signs that Unicode has
+drawn as nothing, some of them letters. Joiners and variation selectors belong to real names."""
 NOT_A_SLUG = frozenset({"switch"})
 """Words that mean something else in `/projects/WORD/`."""
 
@@ -166,6 +170,10 @@ def make_user(username: str, password: str, actor: User | None) -> User:
         user.clean_fields(exclude=["password"])
     except ValidationError as error:
         raise PeopleRefused(" ".join(error.messages), "username") from None
+    if UNSEEN.search(user.username):
+        raise PeopleRefused(
+            "The name holds a character that nobody sees; type it anew.", "username"
+        )
     if User.objects.filter(username__iexact=user.username).exists():
         raise PeopleRefused(_("That user name is taken."), "username")
     if password:

@@ -45,6 +45,12 @@ def record(
     )
 
 
+def was_recorded(action: str, actor: Any, key: object) -> bool:
+    """Whether the log has it that this person did that to the thing of that key."""
+    entries = AuditEntry.objects.filter(actor=actor.get_username(), actor_key=actor.pk)
+    return entries.filter(action=action, key=str(key)[:64]).exists()
+
+
 def _plain(value: Any) -> Any:
     """The value as PostgreSQL can keep it: a NUL in a text is shown, and refused by it."""
     if isinstance(value, str):

@@ -18,7 +18,7 @@ from webapp.datasets.imports import upload_path
 from webapp.datasets.layout import DELIMITERS, Layout, detect, read_rows
 from webapp.datasets.mapping import Mapping, guess_by_texts, guess_mapping, make_record
 from webapp.datasets.models import DatasetImport
-from webapp.datasets.rows import FileError, Row, RowError
+from webapp.datasets.rows import FileError, Row, RowError, text_fault
 from webapp.datasets.sentences import in_own_language
 
 PREVIEWED = 5
@@ -136,9 +136,10 @@ class MappingForm:
         """What is wrong with the choices."""
         if not self.name:
             self.errors["name"] = _("Give the dataset a name.")
-        elif len(self.name) > LONGEST_NAME or "\0" in self.name:
-            text = _("At most %(most)s characters, and no NUL.")
-            self.errors["name"] = text % {"most": LONGEST_NAME}
+        elif len(self.name) > LONGEST_NAME:
+            self.errors["name"] = _("At most %(most)s characters.") % {"most": LONGEST_NAME}
+        elif fault := text_fault(self.name):
+            self.errors["name"] = in_own_language(fault[1])
         if self.mapping.prompt not in self.columns:
             self.errors["prompt"] = _("Choose the column that holds the prompt.")
         if self.mapping.answer not in self.columns:

@@ -1,13 +1,20 @@
-"""Whether an uploaded file is taken, before and after it is stored. Called by page and API."""
+"""Whether an uploaded file is taken: before it comes in, before and after it is stored.
+
+Called by `webapp.asgi`, by the page and by the API.
+"""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from webapp.accounts.sessions import find_user
+from webapp.datasets.access import upload_projects
 from webapp.datasets.imports import upload_path
 from webapp.datasets.layout import detect
 from webapp.datasets.models import DatasetImport
@@ -16,6 +23,12 @@ from webapp.datasets.sentences import in_own_language
 
 MOST_BYTES = 4_000_000_000
 SPARE_BYTES = 500_000_000
+
+
+def may_upload(scope: Mapping[str, Any]) -> bool:
+    """Whether an ASGI request, not read yet, is of somebody who may add datasets somewhere."""
+    user = find_user(scope)
+    return user is not None and upload_projects(user).exists()
 
 
 def problem_with_size(size: int) -> str:

@@ -6,10 +6,9 @@ from it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.utils.functional import Promise
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import format_lazy
@@ -29,6 +28,9 @@ from training_core.contract.stages import RlStage
 from webapp.glass.subjects import Subject
 from webapp.runs.preflight import answer_faults
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
 DOMAIN, OWN = "domain", "own"
 HIGHEST_SEED = 2**31 - 1
 LONGEST_TURN = 20_000
@@ -37,7 +39,7 @@ WHOLE = {"inputmode": "numeric", "autocomplete": "off"}
 
 
 def whole(
-    least: int, most: int, label: str | Promise, help_text: str | Promise
+    least: int, most: int, label: str | _StrPromise, help_text: str | _StrPromise
 ) -> forms.IntegerField:
     """A whole number within bounds."""
     return forms.IntegerField(

@@ -14,7 +14,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Project, User
 from webapp.accounts.roles import Right, may, role_in, who_may

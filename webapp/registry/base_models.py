@@ -14,8 +14,6 @@ from typing import Literal, NamedTuple
 from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from training_core.contract.hub_cache import find_snapshot, hub_cache
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL

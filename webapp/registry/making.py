@@ -11,8 +11,6 @@ from pathlib import Path
 
 from django.utils.translation import override
 
-from django.utils.translation import override
-
 from training_core.contract.exports import ExportDir, ExportDtype, ExportOrder
 from training_core.contract.yaml_text import spec_to_yaml
 from webapp.registry.base_models import LINEAGE

@@ -14,8 +14,6 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Q
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
 
 from training_core.contract.events import DomainResult, Interval
 from training_core.contract.exports import ExportCheck, ExportedFile

@@ -35,7 +35,7 @@ def find_archive(export: ModelExport) -> Archive | None:
 def send_archive(
     request: HttpRequest, user: User, export: ModelExport, archive: Archive
 ) -> HttpResponse | StreamingHttpResponse:
-    """200, 206 or 304; who begins to take it stands in the audit log. Raises Unsatisfiable."""
+    """200, 206 or 304; who takes it stands in the audit log. Raises Unsatisfiable."""
     part = wanted_range(
         request.headers.get("Range", ""),
         request.headers.get("If-Range", ""),
@@ -49,9 +49,8 @@ def send_archive(
     disposition = content_disposition_header(as_attachment=True, filename=f"{export.slug}.tar")
     response["Content-Disposition"] = disposition or "attachment"
     answer = get_conditional_response(request, etag=archive.etag, response=response)
-    is_begun = answer is response and (part is None or part.start == 0)
-    if is_begun and request.method == "GET":
-        note_download(export, user)
+    if answer is response and request.method == "GET":
+        note_download(export, user, is_begun=part is None or part.start == 0)
     return answer or response
 
 

@@ -22,11 +22,10 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext as _
 
 from training_core.contract.exports import ExportDir, ExportDtype, ExportProgress, ExportResult
 from webapp.accounts.models import User
-from webapp.audit.record import record
+from webapp.audit.record import record, was_recorded
 from webapp.metrics import live
 from webapp.registry import dispatch, making
 from webapp.registry.models import KEEP, ExportQuerySet, ModelExport
@@ -158,9 +157,13 @@ def delete_export(export: ModelExport, actor: User) -> None:
     transaction.on_commit(lambda: remove_directory(folder), robust=True)
 
 
-def note_download(export: ModelExport, actor: User) -> None:
-    """Keep who took the weights away. Called as a download begins, not for each of its parts."""
-    _note("export.download", export, actor)
+def note_download(export: ModelExport, actor: User, *, is_begun: bool) -> None:
+    """Keep who took the weights away: as a download begins, not for each of its later parts.
+
+    Who asks for a later part alone is kept as well: all but the first byte is as good as the whole.
+    """
+    if is_begun or not was_recorded("export.download", actor, export.pk):
+        _note("export.download", export, actor)
 
 
 def _note(action: str, export: ModelExport, actor: User) -> None:

@@ -18,10 +18,13 @@ from django.utils.translation import gettext as _
 LONGEST_HEADER_BYTES = 100_000_000
 """The limit of the safetensors format itself."""
 LONGEST_TEXT_BYTES = 20_000_000
+LARGEST = 2**63 - 1
+"""Larger numbers in a file are nonsense, and the longest of them Python does not even write."""
 MOMENTS = "optimiser.safetensors"
 """Lies beside the weights in a run's own checkpoint."""
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
 _FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)\r?\n---\r?\n", re.DOTALL)
 
 
@@ -125,12 +128,10 @@ def read_header(path: Path) -> dict[str, Any]:
 
 def _parameters(headers: list[dict[str, Any]]) -> int | None:
     """Products of all shapes."""
-    try:
-        return sum(
-            int(math.prod(entry["shape"])) for header in headers for entry in header.values()
-        )
-    except (KeyError, TypeError, ValueError):
+    shapes = [entry.get("shape") for header in headers for entry in header.values()]
+    if not all(isinstance(shape, list) and None not in map(_whole, shape) for shape in shapes):
         return None
+    return _whole(sum(math.prod(shape) for shape in shapes if shape is not None))
 
 
 def _type(headers: list[dict[str, Any]]) -> str | None:
@@ -149,11 +150,12 @@ def _licence(folder: Path) -> str:
         with (folder / "README.md").open("rb") as file:
             text = file.read(200_000).decode(errors="replace")
         match = _FRONT_MATTER.match(text)
-        facts = yaml.safe_load(match[1]) if match else None
+        # Every scalar stays text: a date or a number of the card that is none must not count here.
+        facts = yaml.load(match[1], yaml.BaseLoader) if match else None
     except (OSError, yaml.YAMLError, RecursionError):
         return ""
-    found = facts.get("license_name") or facts.get("license") if isinstance(facts, dict) else None
-    return str(found)[:100] if isinstance(found, str) else ""
+    names = [facts.get("license_name"), facts.get("license")] if isinstance(facts, dict) else []
+    return next((name[:100] for name in names if isinstance(name, str) and name not in NOTHING), "")
 
 
 def _token(value: object) -> object:
@@ -162,7 +164,10 @@ def _token(value: object) -> object:
 
 
 def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """A number that counts something; None for anything else."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= LARGEST else None
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:

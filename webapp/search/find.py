@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from webapp.accounts.models import User
@@ -121,11 +120,6 @@ def _thing(path: str) -> tuple[str, int]:
 def _pages_title() -> str:
     """The label of the group of pages."""
     return pgettext("of the site", "Pages")
-
-
-def _run_title(number: int) -> str:
-    """The label of the group about one run."""
-    return _("Run #%(number)s") % {"number": number}
 
 
 def _run_title(number: int) -> str:

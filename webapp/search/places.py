@@ -9,9 +9,6 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import override
-from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import override
 
 from training_core.contract.presets import PRESETS
 from webapp.accounts.models import Project, User
@@ -37,12 +34,6 @@ def main_pages() -> list[Hit]:
         for entry in NAVIGATION
         if entry.url_name != LAUNCH
     ]
-
-
-def _english(label: str | Promise) -> str:
-    """The English name, which finds a page in every language."""
-    with override("en"):
-        return str(label)
 
 
 def _english(label: str | Promise) -> str:

@@ -17,10 +17,6 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.utils.functional import Promise
-from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import Project, User
 from webapp.datasets.access import datasets_for, own_imports
@@ -31,7 +27,6 @@ from webapp.runs.steering import COMMANDS
 from webapp.search.hits import Hit
 from webapp.search.matching import ABBREVIATED, WHOLE, fold, rank
 from webapp.ui.projects import Standing
-from webapp.ui.wording import STATES, state_look
 from webapp.ui.wording import STATES, state_look
 
 M = TypeVar("M", bound=Model)
@@ -153,7 +148,6 @@ def _tab_title(title: str | Promise, run: Run) -> str:
 def _run_holds(word: str) -> Q:
     """A word in a run's name, state, owner or preset, or its number."""
     found = Q(name__icontains=word) | Q(state__istartswith=word) | Q(preset__icontains=word)
-    found |= Q(state__in=[key for key, look in STATES.items() if fold(str(look.label)) == word])
     found |= Q(state__in=[key for key, look in STATES.items() if fold(str(look.label)) == word])
     found |= Q(owner__username__icontains=word)
     number = NUMBER.fullmatch(word)

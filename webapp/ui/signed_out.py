@@ -14,7 +14,6 @@ from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_lazy as _
 
 WORDS = _("You are signed out. Reload the page to sign in.")
 

@@ -156,6 +156,8 @@ def test_columns_can_be_chosen_later(program: Program) -> None:
     wrong = program.post(at, {"name": "s", "prompt": "question", "answer": "none"})
     assert wrong.status_code == 422
     assert wrong.json()["errors"][0]["field"] == "answer"
+    half = program.post(at, {"name": "half \ud800", "prompt": "question", "answer": "zzz"})
+    assert (half.status_code, half.json()["errors"][0]["field"]) == (422, "name")
     assert (
         program.post(at, {"name": "s", "prompt": "question", "answer": "zzz"}).json()["state"]
         == "queued"

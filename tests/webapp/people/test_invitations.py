@@ -151,6 +151,8 @@ def test_a_link_that_cannot_be(posted: dict[str, str], admin: Client) -> None:
         ("BOB", "a-long-password", "taken"),
         ("<b>x</b>", "a-long-password", "Enter a valid username"),
         ("x\0", "a-long-password", "Enter a valid username"),
+        ("\u3164", "a-long-password", "nobody sees"),
+        ("ad\uffa0min", "a-long-password", "nobody sees"),
         ("newcomer", "", "Choose a password"),
         ("newcomer", "123", "too short"),
         ("newcomer", "password", "too common"),

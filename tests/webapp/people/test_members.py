@@ -246,7 +246,11 @@ def test_the_switcher_sends_nobody_away(target: str, browser: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["\u202eevil", "zero\u200bwidth", "\x7f", "\u2066", "  ", "\u0301"]
+    "name",
+    [
+        *("\u202eevil", "zero\u200bwidth", "\x7f", "\u2066", "  ", "\u0301"),
+        *("\u3164", "Ma\u00adin", "\u115f", "x\U000e0041"),
+    ],
 )
 def test_a_name_that_nobody_can_read_is_refused(name: str, root: Client) -> None:
     answer = root.post("/projects/", {"name": name})

@@ -230,6 +230,13 @@ def test_a_download_is_noted_when_it_begins(browser: Client, export: ModelExport
     assert (entry.actor, entry.label) == ("ada", export.slug)
 
 
+def test_who_leaves_out_the_first_byte_is_noted(browser: Client, export: ModelExport) -> None:
+    fetch(browser, export, range="bytes=1-")
+    fetch(browser, export, range="bytes=3000-")
+    (entry,) = AuditEntry.objects.filter(action="export.download")
+    assert (entry.actor, entry.key) == ("ada", str(export.pk))
+
+
 def test_the_head_of_a_download(browser: Client, export: ModelExport) -> None:
     answer = browser.head(f"/models/exports/{export.pk}/download.tar")
     assert answer.status_code == 200

@@ -10,7 +10,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -26,7 +25,6 @@ from webapp.registry.overview import export_choices, view_of
 from webapp.registry.refusals import ExportRefused
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
-from webapp.ui.wording import state_look
 from webapp.ui.wording import state_look
 
 
@@ -70,7 +68,7 @@ def cancel(request: HttpRequest, export_id: UUID) -> HttpResponse:
     user = signed_in(request)
     export = get_changeable_export(user, export_id)
     if services.cancel_export(export, user):
-        messages.success(request, _(_("The export is cancelled.")))
+        messages.success(request, _("The export is cancelled."))
     else:
         words = _("The export is %(state)s; there is nothing to cancel.")
         messages.warning(request, words % {"state": state_look(export.state).label})
@@ -111,5 +109,5 @@ def delete(request: HttpRequest, export_id: UUID) -> HttpResponse:
         return redirect("registry:export", export_id=export.pk)
     except ModelExport.DoesNotExist:
         raise Http404(_("Somebody else has just deleted this export.")) from None
-    messages.success(request, _(_("The export is deleted.")))
+    messages.success(request, _("The export is deleted."))
     return redirect("registry:index")
