@@ -23,6 +23,7 @@ from webapp.runs.changed import ENDED_WELL, Statement, ends, solved, statements_
 from webapp.runs.models import Run, RunQuerySet
 from webapp.runs.overview import PhaseView, eval_cards, phase_view, spec_of
 from webapp.runs.status import LIVE, RunState
+from webapp.runs.told import told
 from webapp.ui.wording import format_number, state_look
 from webapp.workers_page.overview import WorkersView, read_workers
 
@@ -133,7 +134,7 @@ def _failed(runs: RunQuerySet) -> list[Trouble]:
     return [
         Trouble(
             f"#{run.number} {run.name}",
-            f"{run.message} {run.advice}".strip()
+            f"{told(run.message)} {told(run.advice)}".strip()
             or _("It is %(state)s.") % {"state": state_look(run.state).label},
             reverse("runs:detail", args=[run.number]),
             tones[run.state],
