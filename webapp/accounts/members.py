@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 
 from webapp.accounts.models import Invitation, Membership, Project, Role, User
 from webapp.accounts.refusals import PeopleRefused
+from webapp.accounts.session_store import end_sessions
 from webapp.audit.record import record
 
 LONGEST_PROJECT_NAME = 80
@@ -219,6 +220,7 @@ def switch_user(user: User, actor: User, is_active: bool) -> None:
                 ),
             )
         _revoke_links(user, actor)
+        end_sessions(user)
     user.is_active = is_active
     user.save(update_fields=["is_active"])
     action = "user.activate" if is_active else "user.deactivate"

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import re
 
+from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends import db
+from django.contrib.sessions.models import Session
+
+from webapp.accounts.models import User
 
 KEY_FORM = re.compile(r"[0-9a-z]{8,40}")
 
@@ -19,3 +23,13 @@ class SessionStore(db.SessionStore):
     def _validate_session_key(self, key: str | None) -> bool:
         """Whether it may be the key of a session; asked by Django for each key from outside."""
         return key is not None and KEY_FORM.fullmatch(key) is not None
+
+
+def end_sessions(user: User) -> None:
+    """Sign somebody out everywhere, for good: an account that opens again asks for its password."""
+    own = [
+        session.pk
+        for session in Session.objects.iterator()
+        if session.get_decoded().get(SESSION_KEY) == str(user.pk)
+    ]
+    Session.objects.filter(pk__in=own).delete()

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 DEFAULT_PORTS = {"http": 80, "https": 443}
+LOOPBACK_NAME, LOOPBACK = "localhost", ipaddress.IPv4Address("127.0.0.1")
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
@@ -107,7 +108,12 @@ def _refuse_private(address: Address) -> None:
 
 
 def _literal(host: str) -> Address | None:
-    """The address that a host name is, where it is one; also 127.1 and 0x7f000001."""
+    """The address that a host name is, where it is one; also 127.1, 0x7f000001 and localhost.
+
+    Every name below localhost is this machine (RFC 6761, section 6.3).
+    """
+    if host.lower().rstrip(".").rpartition(".")[2] == LOOPBACK_NAME:
+        return LOOPBACK
     try:
         return ipaddress.ip_address(host)
     except ValueError:

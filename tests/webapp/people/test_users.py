@@ -91,6 +91,18 @@ def test_links_of_a_superuser_are_revoked_with_the_account(root: Client, main: P
     assert link.revoked_at is not None
 
 
+def test_an_account_that_opens_again_asks_for_its_password(
+    root: Client, ada: User, browser: Client
+) -> None:
+    assert browser.get("/runs/").status_code == 200
+    for state in ("closed", "open"):
+        root.post(f"/users/{ada.pk}/switch/", {"to": state})
+    ada.refresh_from_db()
+    assert ada.is_active
+    assert browser.get("/runs/").status_code == 302
+    assert root.get("/users/").status_code == 200
+
+
 @pytest.mark.django_db(transaction=True)
 def test_two_superusers_do_not_close_each_other() -> None:
     one, two = (User.objects.create_superuser(name) for name in ("one", "two"))
