@@ -8,7 +8,7 @@ IN_PARALLEL = -n logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 TEMPLATES = find templates -name '*.html' -print0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests run test check format screenshots clean-state
+.PHONY: help setup setup-tests run test check format messages screenshots clean-state
 
 help:  ## List these commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -38,6 +38,9 @@ format:  ## Mend what can be mended by itself
 	"$(BIN)/ruff" format .
 	"$(BIN)/ruff" check --fix .
 	@$(TEMPLATES) | xargs -0 -r "$(BIN)/djade" --target-version 5.2
+
+messages: setup-tests  ## Bring the catalogues of translated texts in step with the code
+	@"$(BIN)/python" scripts/messages.py
 
 screenshots: setup-tests  ## Photograph every page into var/screenshots
 	@"$(BIN)/python" -m pytest tests/browser

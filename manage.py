@@ -43,6 +43,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
     sys.path.insert(0, str(REPOSITORY))
     try:
+        from django.core.exceptions import ImproperlyConfigured
         from django.core.management import execute_from_command_line
 
         from webapp.launcher.errors import LauncherError
@@ -51,7 +52,7 @@ def main() -> None:
         raise SystemExit(missing_packages(error)) from error
     try:
         execute_from_command_line(spelled_for_django(sys.argv))
-    except LauncherError as error:
+    except (LauncherError, ImproperlyConfigured) as error:
         raise SystemExit(f"Error: {error}") from error
 
 

@@ -161,7 +161,7 @@ def measure(learner: Learner, source: DomainSource, stage: RlStage, steps: int) 
 
 def open_learner(spec: RunSpec) -> Learner:
     """The preset's model as a run would open it."""
-    policy, plan = open_policy(spec, MODELS_DIR, None)
+    policy, plan = open_policy(spec.model.ref, spec.resources, MODELS_DIR, None)
     accelerator = Accelerator(cpu=plan.device.type == "cpu")
     return Learner(policy, accelerator, spec.resources.micro_batch_tokens, silent)
 

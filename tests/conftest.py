@@ -8,7 +8,7 @@ add their own fixtures in their own conftest.py.
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -37,7 +37,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             config.workeroutput["gpu_tests_left_out"] = len(on_gpu)
 
 
-pytest_plugins = ("tests.browser.session",)  # one Playwright in one thread: one set of fixtures
+# One Playwright in one thread: one set of fixtures.
+pytest_plugins = ("tests.browser.session", "tests.browser.house")
 
 GPU_TESTS_LEFT_OUT = pytest.StashKey[int]()
 
@@ -60,6 +61,45 @@ def engines() -> Iterator[Engines]:
     """Throw-away PostgreSQL and Valkey of this invocation."""
     yield throwaway.start()
     throwaway.leave_home()
+
+
+@pytest.fixture(autouse=True)
+def language_of_before() -> Iterator[None]:
+    """A request leaves its language behind in the thread; the next test expects English."""
+    from django.utils import translation  # noqa: PLC0415 - Django is set up by now
+
+    yield
+    translation.deactivate()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def newcomers_join_main() -> Callable[..., None]:
+    """Whoever a test makes is a researcher of the main project, until the test says otherwise."""
+    from django.db.models.signals import post_save  # noqa: PLC0415 - Django is set up by now
+
+    from webapp.accounts.models import Membership, Project, Role, User  # noqa: PLC0415
+
+    def join(instance: User, created: bool, raw: bool, **_: Any) -> None:
+        if not created or raw:
+            return
+        main = Project.objects.main()  # a transactional test has emptied the table
+        if not instance.is_superuser:
+            Membership.objects.create(project=main, user=instance, role=Role.RESEARCHER)
+
+    post_save.connect(join, sender=User, weak=False, dispatch_uid="tests")
+    return join
+
+
+@pytest.fixture
+def newcomers_stay_out(newcomers_join_main: Callable[..., None]) -> Iterator[None]:
+    """Whoever the test makes is in no project, as outside of tests."""
+    from django.db.models.signals import post_save  # noqa: PLC0415 - Django is set up by now
+
+    from webapp.accounts.models import User  # noqa: PLC0415
+
+    post_save.disconnect(sender=User, dispatch_uid="tests")
+    yield
+    post_save.connect(newcomers_join_main, sender=User, weak=False, dispatch_uid="tests")
 
 
 @pytest.fixture(scope="session")

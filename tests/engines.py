@@ -15,10 +15,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from webapp.launcher import paths
 from webapp.launcher.postgres import EmbeddedPostgres
+from webapp.launcher.process_records import boot_id, start_ticks
 from webapp.launcher.valkey import EmbeddedValkey
 
 PREFIX = "temper-test-"
@@ -101,8 +100,9 @@ def sweep() -> None:
 
 
 def identity_of(pid: int) -> str:
-    """A process told apart from a later one with the same pid; just the pid when it is gone."""
-    try:
-        return f"{pid} {psutil.Process(pid).create_time()}"
-    except psutil.NoSuchProcess:
-        return f"{pid}"
+    """A process told apart from a later one with the same pid; just the pid when it is gone.
+
+    In ticks since boot: a time of day would change with the clock, and sweep what still runs.
+    """
+    ticks = start_ticks(pid)
+    return f"{pid}" if ticks is None else f"{pid} {boot_id()} {ticks}"

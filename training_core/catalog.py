@@ -16,6 +16,7 @@ from training_core.rewards.completion import LeafScore
 from training_core.rewards.correctness import score_correctness
 from training_core.rewards.format import score_format
 from training_core.rewards.length import score_length
+from training_core.rewards.match import score_match
 
 
 class DomainKind(NamedTuple):
@@ -31,6 +32,7 @@ REWARDS: dict[str, Callable[[Any, Any], LeafScore]] = {
     "correctness": score_correctness,
     "format": score_format,
     "length": score_length,
+    "match": score_match,
 }
 
 DOMAINS: dict[str, DomainKind] = {

@@ -13,7 +13,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -220,15 +220,35 @@ def saved_steps(run_dir: RunDir) -> list[int]:
 
 def read_checkpoint(path: Path) -> Resumable:
     """Check every file and read the state. Raises OSError or ValueError when it is not whole."""
-    manifest = Manifest.model_validate_json((path / MANIFEST).read_bytes())
-    for name, entry in manifest.files.items():
+    manifest = read_manifest(path)
+    verify_files(path, manifest, manifest.files)
+    state = RunState.model_validate_json((path / STATE).read_bytes())
+    return Resumable(path, manifest, state)
+
+
+def read_manifest(path: Path) -> Manifest:
+    """What belongs to a checkpoint. Raises OSError or ValueError."""
+    return Manifest.model_validate_json((path / MANIFEST).read_bytes())
+
+
+def verify_files(
+    path: Path,
+    manifest: Manifest,
+    names: Iterable[str],
+    seen: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Check files of a checkpoint; `seen` hears of the bytes of each that is good.
+
+    Raises OSError, or ValueError naming the file that is not what was written.
+    """
+    for name in names:
+        entry = manifest.files[name]
         size = (path / name).stat().st_size
         if size != entry.size:
             raise ValueError(f"{name} has {size:,} bytes instead of {entry.size:,}")
         if _hash(path / name) != entry.sha256:
             raise ValueError(f"{name} does not have the content that was written")
-    state = RunState.model_validate_json((path / STATE).read_bytes())
-    return Resumable(path, manifest, state)
+        seen(size)
 
 
 def load_optimiser(path: Path, policy: Policy, optimiser: torch.optim.Optimizer) -> None:

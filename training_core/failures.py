@@ -27,6 +27,12 @@ class BadModel(TrainingFailure):
     cause = "bad_model"
 
 
+class BadCheckpoint(TrainingFailure):
+    """A checkpoint cannot be made into a model folder."""
+
+    cause = "bad_checkpoint"
+
+
 class BadData(TrainingFailure):
     """A domain cannot deliver prompts that this model can take."""
 

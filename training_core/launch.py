@@ -1,6 +1,6 @@
 """From a run directory to a session: open everything, resume from the newest whole checkpoint.
 
-Called by `workers.trainer_main`.
+Called by `workers.trainer_main`; a step under glass opens its policy here too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from training_core.algorithms.learner import Learner
 from training_core.checkpoints import OPTIMISER, CheckpointStore, Resumable, load_optimiser
 from training_core.contract.events import AttemptStarted, Notice
 from training_core.contract.rundir import RunDir
-from training_core.contract.spec import RunSpec
+from training_core.contract.spec import ResourceSpec, RunSpec
 from training_core.curriculum.mix import MixState
 from training_core.domains.sources import open_domain
 from training_core.evaluate import Evaluator
@@ -30,14 +30,18 @@ from training_core.models.device import (
     apply_plan,
     plan_compute,
 )
+from training_core.models.hub import FetchProgress
 from training_core.models.loading import load_directory, load_model, make_policy
 from training_core.models.policy import Policy
 from training_core.monitors.jsonl import EventLog
+from training_core.monitors.phase import PhaseReporter
 from training_core.monitors.steering import Steering
 from training_core.program import PlannedStage
 from training_core.rollouts.seeds import stream_seed
 from training_core.session import Session
 from training_core.state import RunState
+
+BYTES_OF_UNIT = 1_000_000
 
 
 def open_session(
@@ -57,12 +61,15 @@ def open_session(
     damaged: list[tuple[Path, str]] = []
     found = store.find_newest(lambda path, reason: damaged.append((path, reason)))
     _report_damage(log, damaged, found)
-    policy, plan = open_policy(spec, models_dir, found)
-    state = found.state if found else _fresh_state(spec)
-    accelerator = Accelerator(
-        cpu=plan.device.type == "cpu",
-        mixed_precision="bf16" if plan.dtype == torch.bfloat16 else "no",
+    policy, plan = open_policy(
+        spec.model.ref,
+        spec.resources,
+        models_dir,
+        found.path if found else None,
+        fetched=_fetch_reporter(log),
     )
+    state = found.state if found else _fresh_state(spec)
+    accelerator = build_accelerator(plan)
     session = Session(
         spec=spec,
         run_dir=run_dir,
@@ -85,13 +92,25 @@ def open_session(
 
 
 def open_policy(
-    spec: RunSpec, models_dir: Path, found: Resumable | None
+    ref: str,
+    resources: ResourceSpec,
+    models_dir: Path,
+    checkpoint: Path | None,
+    *,
+    fetched: FetchProgress = lambda _done, _total: None,
 ) -> tuple[Policy, ComputePlan]:
-    """The policy on its device, with the weights of the checkpoint if there is one."""
-    ref = spec.model.ref
-    loaded = load_directory(found.path) if found else load_model(ref, models_dir=models_dir)
+    """The policy on its device, with the weights of the checkpoint if there is one.
+
+    Called by a session, and for a step under glass. `fetched` hears of the bytes of a model that
+    comes from the hub. Raises BadModel or NoDevice.
+    """
+    loaded = (
+        load_directory(checkpoint)
+        if checkpoint
+        else load_model(ref, models_dir=models_dir, fetched=fetched)
+    )
     parameters = sum(weight.numel() for weight in loaded.model.parameters())
-    plan = plan_compute(spec.resources, parameters)
+    plan = plan_compute(resources, parameters)
     apply_plan(plan)
     policy = make_policy(ref, loaded, device=plan.device)
     if plan.device.type == "cpu" and parameters >= SMALLEST_BFLOAT16_MODEL:
@@ -99,6 +118,14 @@ def open_policy(
     policy.use_sampler_dtype(plan.dtype)
     policy.use_lanes(plan.lanes, plan.threads // plan.lanes)
     return policy, plan
+
+
+def build_accelerator(plan: ComputePlan) -> Accelerator:
+    """What casts matrix products and joins processes, for a plan."""
+    return Accelerator(
+        cpu=plan.device.type == "cpu",
+        mixed_precision="bf16" if plan.dtype == torch.bfloat16 else "no",
+    )
 
 
 def _fresh_state(spec: RunSpec) -> RunState:
@@ -150,6 +177,20 @@ def _report_damage(
             code="checkpoint_damaged",
             message=f"{path.name} is not whole ({reason}); {instead}.",
         )
+
+
+def _fetch_reporter(log: EventLog) -> FetchProgress:
+    """Bytes that come from the hub, as progress of the load phase in megabytes."""
+    reporter: PhaseReporter | None = None
+
+    def tell(done: int, total: int) -> None:
+        nonlocal reporter
+        size = -(-total // BYTES_OF_UNIT)
+        if reporter is None:
+            reporter = PhaseReporter(log, "load", step=0, stage="", total=size, unit="MB")
+        reporter.update(done // BYTES_OF_UNIT, total=size)
+
+    return tell
 
 
 def _no_progress(done: int, total: int, *, may_abandon: bool) -> None:

@@ -7,6 +7,7 @@ those who prove in the headers who they are.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, NamedTuple
 
@@ -17,7 +18,9 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
 Knows = Callable[[Scope], Awaitable[bool]]
 
-WORDS = b"The request is larger than this address takes."
+WORDS = "The request is larger than this address takes."
+API_PREFIX = "/api/v1/"
+"""Below it errors are problem documents, also this one."""
 
 
 class Larger(NamedTuple):
@@ -69,7 +72,7 @@ class BodyLimit:
             await self._application(scope, counted, noted)
         except _TooLarge:
             if not has_begun:
-                await _refuse(send)
+                await _refuse(send, scope["path"])
 
     async def _limit(self, scope: Scope) -> int:
         """Largest body of this request."""
@@ -87,12 +90,18 @@ def _declared(scope: Scope) -> int:
     return -1
 
 
-async def _refuse(send: Send) -> None:
+async def _refuse(send: Send, path: str) -> None:
     """413, and no more of the connection: what else comes on it is still that body."""
+    kind, words = "text/plain; charset=utf-8", WORDS
+    if path.startswith(API_PREFIX):
+        kind = "application/problem+json"
+        title = "Request Entity Too Large"
+        problem = {"type": "about:blank", "title": title, "status": 413, "detail": WORDS}
+        words = json.dumps({**problem, "errors": []})
     headers = [
-        (b"content-type", b"text/plain; charset=utf-8"),
-        (b"content-length", str(len(WORDS)).encode()),
+        (b"content-type", kind.encode()),
+        (b"content-length", str(len(words)).encode()),
         (b"connection", b"close"),
     ]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
-    await send({"type": "http.response.body", "body": WORDS})
+    await send({"type": "http.response.body", "body": words.encode()})

@@ -3,7 +3,8 @@
 `workers.*` imports nothing else of `webapp` but `webapp.broker` and the launcher; the rooms behind
 the door are `webapp.control.*`, and nobody but this module opens them from outside. A run's way
 through here: `claim_run`, `prepare_directory`, then `heartbeat`, `read_orders`, `record_events`
-again and again, then `finish_attempt`. Beside it: `reap`, the workers' `worker_seen`, imports.
+again and again, then `finish_attempt`. Beside it: `reap`, the workers' `worker_seen`, imports,
+exports, and steps under glass (`claim_glass`, `tend_glass`, `finish_glass`).
 
 What would surprise: any call may raise one of `DATABASE_DOWN` while PostgreSQL is away. The caller
 keeps its trainer alive, calls `forget_connection` and tries again.
@@ -34,8 +35,19 @@ from webapp.control.record import record_events
 from webapp.control.reingest import reingest
 from webapp.control.verdicts import Verdict
 from webapp.datasets.services import run_import
+from webapp.glass.claims import (
+    GlassClaim,
+    cancel_claimed_glass,
+    claim_glass,
+    finish_glass,
+    release_glass,
+    tend_glass,
+)
 from webapp.metrics import live
+from webapp.registry.services import ExportClaim, claim_export, finish_export, report_export
 from webapp.runs.status import RunState
+from webapp.webhooks.services import deliver as deliver_webhook
+from webapp.webhooks.services import deliver_due as deliver_due_webhooks
 from webapp.workers_page.services import WorkerFacts, canary_sang, worker_gone, worker_seen
 
 __all__ = [
@@ -44,6 +56,8 @@ __all__ = [
     "BadLine",
     "Batch",
     "Claim",
+    "ExportClaim",
+    "GlassClaim",
     "LeaseLost",
     "Orders",
     "RunState",
@@ -52,12 +66,19 @@ __all__ = [
     "abandon_attempt",
     "append_commands",
     "canary_sang",
+    "cancel_claimed_glass",
     "catch_up",
+    "claim_export",
+    "claim_glass",
     "claim_run",
     "commands_sent",
     "console_grew",
+    "deliver_due_webhooks",
+    "deliver_webhook",
     "disown_predecessor",
     "finish_attempt",
+    "finish_export",
+    "finish_glass",
     "forget_connection",
     "heartbeat",
     "prepare_directory",
@@ -66,7 +87,10 @@ __all__ = [
     "reap",
     "record_events",
     "reingest",
+    "release_glass",
+    "report_export",
     "run_import",
+    "tend_glass",
     "worker_gone",
     "worker_seen",
 ]

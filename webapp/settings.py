@@ -16,29 +16,37 @@ from django.core.exceptions import ImproperlyConfigured
 
 from webapp.launcher import paths
 from webapp.launcher.errors import LauncherError
+from webapp.launcher.value_rules import YES, split_list
+from webapp.launcher.variables import check_environment, read_variable
+
+try:
+    check_environment()
+except LauncherError as error:
+    raise ImproperlyConfigured(str(error)) from error
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = paths.data_dir()
 RUNS_DIR = DATA_DIR / "runs"
 UPLOADS_DIR = DATA_DIR / "uploads"
+GLASS_DIR = DATA_DIR / "glass"
 MODELS_DIR = DATA_DIR / "models"
+EXPORTS_DIR = DATA_DIR / "exports"
 
 
 def env_bool(name: str, default: bool) -> bool:
-    """A yes-or-no variable. Raises ImproperlyConfigured on anything else."""
+    """A yes-or-no variable, which was checked before."""
     value = os.environ.get(name, "")
-    if value == "":
-        return default
-    if value.lower() in {"1", "true", "yes", "on"}:
-        return True
-    if value.lower() in {"0", "false", "no", "off"}:
-        return False
-    raise ImproperlyConfigured(f"{name} must be true or false, not {value!r}")
+    return value.lower() in YES if value else default
+
+
+def env_list(name: str, default: str = "") -> list[str]:
+    """A comma-separated variable."""
+    return split_list(os.environ.get(name) or default)
 
 
 def secret_key() -> str:
     """SECRET_KEY from the environment, else one that is made once and kept in the data folder."""
-    if value := os.environ.get("SECRET_KEY"):
+    if value := read_variable("SECRET_KEY"):
         return value
     file = DATA_DIR / "secret_key"
     DATA_DIR.mkdir(parents=True, exist_ok=True)
@@ -67,9 +75,12 @@ def database() -> dict[str, Any]:
 
 SECRET_KEY = secret_key()
 DEBUG = env_bool("TEMPER_DEBUG", default=False)
-ALLOWED_HOSTS = os.environ.get("TEMPER_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
-CSRF_TRUSTED_ORIGINS = [o for o in os.environ.get("TEMPER_TRUSTED_ORIGINS", "").split(",") if o]
+ALLOWED_HOSTS = env_list("TEMPER_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = env_list("TEMPER_TRUSTED_ORIGINS")
 USE_TLS = env_bool("TEMPER_TLS", default=False)
+TRUSTED_PROXIES = env_list("TEMPER_TRUSTED_PROXIES")
+METRICS_TOKEN = read_variable("TEMPER_METRICS_TOKEN")
+LOG_REQUESTS = env_bool("TEMPER_LOG_REQUESTS", default=False)
 
 DATABASES = {"default": database()}
 REDIS_URL = paths.redis_url()
@@ -90,30 +101,45 @@ INSTALLED_APPS = [
     "django_htmx",
     "ninja",
     "webapp.launcher",
+    "webapp.audit",
+    "webapp.health",
     "webapp.accounts",
+    "webapp.api",
     "webapp.datasets",
     "webapp.runs",
     "webapp.metrics",
     "webapp.rollouts",
     "webapp.evaluation",
+    "webapp.registry",
+    "webapp.glass",
+    "webapp.webhooks",
     "webapp.workers_page",
+    "webapp.comments",
+    "webapp.people",
+    "webapp.search",
+    "webapp.home",
     "webapp.ui",
 ]
 
 MIDDLEWARE = [
+    "webapp.health.middleware.probes",  # before the check of the host name and the redirect
+    "webapp.api.middleware.ProblemDocuments",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "webapp.health.middleware.request_clock",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "webapp.ui.middleware.LanguageOfPeople",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "webapp.ui.signed_out.SignedInOrToldSo",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "webapp.ui.middleware.FragmentsAreNotPages",
+    "webapp.audit.source.remember_source",
 ]
 
 ROOT_URLCONF = "webapp.urls"
@@ -140,19 +166,26 @@ AUTHENTICATION_BACKENDS = [
     "allauth.account.auth_backends.AuthenticationBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "webapp.accounts.passwords.LongEnough"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-LOGIN_REDIRECT_URL = "runs:index"
+LOGIN_REDIRECT_URL = "home"
 LOGIN_URL = "account_login"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "webapp.accounts.adapter.ClosedSignupAdapter"
 ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_RATE_LIMITS = {"invitation": "20/m/ip"}
 EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"  # no mail: links go by hand
 
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = sorted((BASE_DIR / "webapp").glob("*/locale"))
+"""Named, so that our words win over the same words of libraries."""
+LANGUAGE_COOKIE_NAME = "temper_language"
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
@@ -171,12 +204,23 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
 MOST_BODY_BYTES = 6_000_000
 MOST_UPLOAD_BYTES = 4_100_000_000  # a dataset file of 4 GB and the form around it
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000  # a launch form of a thousand domains
+WEBHOOK_ALLOW_PRIVATE = env_bool("TEMPER_WEBHOOK_ALLOW_PRIVATE", default=False)
 
+SESSION_ENGINE = "webapp.accounts.session_store"
 SESSION_COOKIE_SECURE = USE_TLS
 CSRF_COOKIE_SECURE = USE_TLS
+HSTS = os.environ.get("TEMPER_HSTS") or "host"
 SECURE_HSTS_SECONDS = 31_536_000 if USE_TLS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = USE_TLS and HSTS in {"subdomains", "preload"}
+SECURE_HSTS_PRELOAD = USE_TLS and HSTS == "preload"
 SECURE_SSL_REDIRECT = USE_TLS
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if USE_TLS else None
+# No SECURE_PROXY_SSL_HEADER: it would believe everybody. uvicorn believes TEMPER_TRUSTED_PROXIES
+# alone, and tells Django the scheme and the client's address.
+SILENCED_SYSTEM_CHECKS = [
+    # What a whole domain must do is its owner's decision: TEMPER_HSTS says it.
+    *(["security.W005"] if HSTS == "host" else []),
+    *(["security.W021"] if HSTS != "preload" else []),
+]
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 CONTENT_SECURITY_POLICY = {
@@ -198,14 +242,22 @@ CONTENT_SECURITY_POLICY = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {
+        "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+        "json": {
+            "()": "pythonjsonlogger.json.JsonFormatter",
+            "fmt": "%(levelname)s %(name)s %(process)d %(message)s",
+            "rename_fields": {"levelname": "level", "name": "logger"},
+            "timestamp": "time",
+        },
+    },
     "filters": {"secrets": {"()": "webapp.accounts.log_filter.HideSecrets"}},
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "formatter": "line",
+            "formatter": os.environ.get("TEMPER_LOG_FORMAT") or "text",
             "filters": ["secrets"],
         }
     },
-    "root": {"handlers": ["console"], "level": os.environ.get("TEMPER_LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["console"], "level": os.environ.get("TEMPER_LOG_LEVEL") or "INFO"},
 }

@@ -15,10 +15,12 @@ short tasks. What would surprise:
 from __future__ import annotations
 
 import os
+from logging.config import dictConfig
+from typing import Any
 
-from celery import Celery
+from celery import Celery, signals
 
-from training_core.contract.tasknames import REAP_RUNS, WORKER_HEARTBEAT
+from training_core.contract.tasknames import DELIVER_WEBHOOKS, REAP_RUNS, WORKER_HEARTBEAT
 from webapp.broker import SHARED_SETTINGS
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "workers.settings"
@@ -32,9 +34,12 @@ app.conf.update(
     SHARED_SETTINGS,
     imports=(
         "workers.tasks.train_run",
+        "workers.tasks.glass_step",
         "workers.tasks.reap_runs",
         "workers.tasks.import_dataset",
+        "workers.tasks.export_checkpoint",
         "workers.tasks.worker_heartbeat",
+        "workers.tasks.deliver_webhooks",
     ),
     task_acks_late=False,
     worker_prefetch_multiplier=1,
@@ -52,6 +57,11 @@ app.conf.update(
             "schedule": REAP_EVERY_S,
             "options": {"expires": REAP_EVERY_S},
         },
+        "webhooks": {
+            "task": DELIVER_WEBHOOKS,
+            "schedule": REAP_EVERY_S,
+            "options": {"expires": REAP_EVERY_S},
+        },
         "canary": {
             "task": WORKER_HEARTBEAT,
             "schedule": CANARY_EVERY_S,
@@ -59,5 +69,15 @@ app.conf.update(
         },
     },
 )
+
+
+@signals.setup_logging.connect
+def use_our_logging(**_: Any) -> None:
+    """Django's logging instead of Celery's: it hides secrets and can write JSON."""
+    from django.conf import settings  # noqa: PLC0415 - the variable above names them first
+
+    dictConfig(settings.LOGGING)
+
+
 app.steps["worker"].add("workers.steps:Pulse")
 app.steps["consumer"].add("workers.steps:LoopTick")

@@ -39,9 +39,8 @@ from training_core.monitors.phase import phase
 from training_core.monitors.steering import Steering
 from training_core.session import Session
 from training_core.train import train
+from workers.lifeline import exit_with_supervisor
 
-ABANDONED = 75
-"""Exit code when the supervisor is gone (EX_TEMPFAIL)."""
 _WORDS: dict[Outcome, str] = {
     "stopped": "stopped",
     "paused": "paused",
@@ -141,16 +140,6 @@ def end_on_request(
 def models_dir() -> Path:
     """Where the prepared built-in models are."""
     return Path(os.environ.get("TEMPER_MODELS_DIR", "var/models"))
-
-
-def exit_with_supervisor() -> None:
-    """Wait for the end of stdin: the supervisor is gone, and so is the right to go on.
-
-    Every file of the run is append-only or written aside, so leaving at once loses nothing.
-    """
-    while os.read(0, 4096):
-        pass
-    os._exit(ABANDONED)
 
 
 def _failed(session: Session | None, failure: TrainingFailure) -> Ending:

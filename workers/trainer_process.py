@@ -40,7 +40,7 @@ CONSOLE_TAIL_LINES = 20
 def is_withheld(name: str) -> bool:
     """Whether a variable of the worker is kept from its trainers."""
     is_secret = not SECRET_WORDS.isdisjoint(name.upper().split("_"))
-    return name in WITHHELD or (is_secret and name not in HUB_SECRETS)
+    return name.removesuffix("_FILE") in WITHHELD or (is_secret and name not in HUB_SECRETS)
 
 
 class TrainerProcess:

@@ -40,7 +40,12 @@ LIGHT = (
     "training_core.failures",
     "workers",
 )
-TORCH_SIDE = ("workers.trainer_main", "workers.prepare_model")
+TORCH_SIDE = (
+    "workers.trainer_main",
+    "workers.prepare_model",
+    "workers.glass_main",
+    "workers.export_main",
+)
 
 
 def module_name(path: str) -> str:

@@ -52,27 +52,12 @@ os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright keeps an event lo
 @pytest.fixture(scope="session")
 def server_url(engines: Engines, django_db_setup: None) -> Iterator[str]:
     """Address of the server, up until the session ends."""
-    environment = engines.child_environment(TEMPER_LOG_LEVEL="WARNING", TEMPER_DEBUG="")
-    subprocess.run(
-        [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity=0"],
-        cwd=paths.REPOSITORY,
-        env=environment,
-        check=True,
-    )
-    port = _free_port()
-    command = [sys.executable, "-m", "uvicorn", "--host=127.0.0.1", f"--port={port}"]
+    port = free_port()
     log = engines.home / "browser-server.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*command, "--log-level=warning", "--lifespan=off", "webapp.asgi:application"],
-            cwd=paths.REPOSITORY,
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
+    process = start_server(engines, port, log)
     url = f"http://127.0.0.1:{port}"
     try:
-        _wait_until_up(url, process, log)
+        wait_until_up(url, process, log)
         yield url
     finally:
         process.terminate()
@@ -81,6 +66,26 @@ def server_url(engines: Engines, django_db_setup: None) -> Iterator[str]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def start_server(engines: Engines, port: int, log: Path) -> subprocess.Popen[bytes]:
+    """The real server on the test database, on its way up."""
+    environment = engines.child_environment(TEMPER_LOG_LEVEL="WARNING", TEMPER_DEBUG="")
+    subprocess.run(
+        [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity=0"],
+        cwd=paths.REPOSITORY,
+        env=environment,
+        check=True,
+    )
+    command = [sys.executable, "-m", "uvicorn", "--host=127.0.0.1", f"--port={port}"]
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [*command, "--log-level=warning", "--lifespan=off", "webapp.asgi:application"],
+            cwd=paths.REPOSITORY,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +133,8 @@ class Watched:
         page = self.page(**options)
         page.goto(create_login_link(user))
         page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url("**/runs/")
+        page.wait_for_url(f"{self.url}/")
+        page.goto("/runs/")
         return page
 
     def finish(self) -> None:
@@ -179,14 +185,14 @@ def shoot() -> Callable[..., None]:
     return shoot
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def _wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     """Return when the server answers; fail with its log when it does not."""
     give_up = time.monotonic() + START_TIMEOUT_S
     while process.poll() is None and time.monotonic() < give_up:

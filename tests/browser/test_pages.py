@@ -137,7 +137,14 @@ def test_a_dataset_from_file_to_run(
     expect(page.get_by_text("Waits for a worker of the cpu queue.")).to_be_visible()
     datasets.run_import(DatasetImport.objects.get().pk)
     expect(page.get_by_text("30 records")).to_be_visible()
-    page.get_by_role("link", name="Use in a run").click()
+    page.get_by_role("link", name="Check and launch").click()
+    expect(page.get_by_label("Compare answers")).to_have_value("numbers")
+    expect(page.locator(".check-reply-odd")).to_have_count(0)
+    page.get_by_label("Domain").fill("Sums!")
+    expect(page.locator("#check-look .pill")).to_have_text("1 to mend")
+    page.get_by_label("Domain").fill("dataset/sums")
+    expect(page.locator("#check-look .pill")).to_have_text("ready")
+    page.get_by_role("button", name="All settings").click()
     expect(page.locator("[id='field-domains.0.dataset_version'] option:checked")).to_contain_text(
         "sums v1"
     )

@@ -9,19 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from tests.browser.session import Watched
 from tests.webapp.stories import Story, launch
 from webapp.accounts.models import User
 from webapp.accounts.services import create_login_link
-from webapp.datasets import dispatch as dataset_dispatch
-from webapp.datasets import services as datasets
-from webapp.datasets.mapping import Mapping
-from webapp.runs.models import Run
-from webapp.runs.services import stop_run
-from webapp.workers_page.services import WorkerFacts, worker_seen
 
 pytestmark = pytest.mark.browser
 
@@ -30,128 +23,6 @@ NARROW = {"width": 360, "height": 740}
 CURVES = {"run-succeeded", "run-running", "run-failed", "run-queued"}
 """Pages whose charts are drawn as they come into view: one screenful of them."""
 Shoot = Callable[..., None]
-
-
-@pytest.fixture
-def house(ada: User, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """A full house; name of a page to its address."""
-    monkeypatch.setattr(dataset_dispatch, "send_task", lambda *_: True)
-    bob = User.objects.create_user("bob")
-    tell_success(ada)
-    running = tell_running(ada)
-    tell_failure(bob)
-    launch(ada, "Waits behind the others")
-    tell_stop(bob)
-    dataset, mapping, rejected = upload_files(ada)
-    report_workers(running)
-    return {
-        "runs": "/runs/",
-        "launch": "/runs/new/",
-        "launch-yaml": "/runs/new/",
-        "run-succeeded": "/runs/1/",
-        "run-running": "/runs/2/",
-        "run-failed": "/runs/3/",
-        "run-queued": "/runs/4/",
-        "rollouts": "/runs/1/rollouts/?step=70",
-        "config": "/runs/2/config/",
-        "logs": "/runs/1/logs/",
-        "checkpoints": "/runs/1/checkpoints/",
-        "datasets": "/datasets/",
-        "dataset": f"/datasets/{dataset}/",
-        "upload": "/datasets/upload/",
-        "columns": f"/datasets/imports/{mapping}/",
-        "import-rejected": f"/datasets/imports/{rejected}/",
-        "workers": "/workers/",
-        "styleguide": "/ui/styleguide/",
-        "sign-out": "/accounts/logout/",
-    }
-
-
-def tell_success(owner: User) -> None:
-    story = Story(launch(owner)).start()
-    story.evaluate(0, "start", "base model", 0.04)
-    for step in range(1, 61):
-        story.step(step, "warm-up", **{"sft/loss": 2.0 / step})
-    story.evaluate(60, "stage_end", "after warm-up", 0.31, [(0, "base model", 0.27)])
-    for step in range(61, 121):
-        if step % 10 == 0:
-            story.rollouts(step, groups=6, size=8)
-        story.step(step)
-        if step % 20 == 0:
-            gain = (step - 60) / 150
-            compared = [(0, "base model", 0.27 + gain), (60, "after warm-up", gain)]
-            title = "final" if step == 120 else f"step {step}"
-            label = "final" if step == 120 else "interval"
-            removed = ["checkpoints/step-000080"] if step == 120 else []
-            story.checkpoint(step, best=step == 120, removed=removed)
-            story.evaluate(step, label, title, 0.31 + gain, compared)
-    story.say("\x1b[32mINFO\x1b[0m the tiny model is ready, 1,048,576 parameters\n")
-    story.say("".join(f"step {i}/120  reward {i / 130:.3f}\n" for i in range(1, 121)))
-    story.finish("succeeded", "done", "The program is done: 120 steps.")
-
-
-def tell_running(owner: User) -> Run:
-    story = Story(launch(owner, "Longer warm-up", seed=7)).start()
-    story.evaluate(0, "start", "base model", 0.02)
-    for step in range(1, 83):
-        story.step(step, "warm-up" if step <= 60 else "rl")
-    story.checkpoint(80, best=True)
-    return story.phase(83, "rollout", 18, 32, tokens_per_s=212.4).run
-
-
-def tell_failure(owner: User) -> None:
-    story = Story(launch(owner, "Shuffled rewards control")).start()
-    for step in range(1, 20):
-        story.step(step, "warm-up")
-    story.finish(
-        "failed",
-        "out_of_memory",
-        "The trainer ran out of memory in the update of step 20.",
-        "Lower resources.micro_batch_tokens to 4096, or choose a smaller group_size.",
-    )
-
-
-def tell_stop(owner: User) -> None:
-    story = Story(launch(owner, "<img src=x onerror=alert(1)> 奖励 مكافأة")).start()
-    story.step(1, "warm-up").checkpoint(1)
-    stop_run(story.run, owner)
-    story.run.refresh_from_db()
-    story.finish("stopped", "user", "Stopped by bob.")
-
-
-def upload_files(owner: User) -> tuple[int, str, str]:
-    """Keys of a dataset, of a file that waits for its columns, and of one that was rejected."""
-    rows = "".join(f'{{"prompt": "What is {i} + {i}?", "answer": {2 * i}}}\n' for i in range(60))
-    good = datasets.store_upload(owner, "sums.jsonl", [rows.encode()])
-    datasets.start_import(good, "Sums to 60", Mapping("prompt", "answer"), "")
-    datasets.run_import(good.pk)
-    waiting = datasets.store_upload(owner, "more.csv", [b"question,answer\nA?,004\nB?,NA\n"])
-    bad = datasets.store_upload(owner, "broken.csv", [b'question,answer\nA?,1\n\nB?\nC?,\n"D,2\n'])
-    datasets.start_import(bad, "Broken", Mapping("question", "answer"), "")
-    datasets.run_import(bad.pk)
-    good.refresh_from_db()
-    assert good.version is not None
-    return good.version.dataset_id, str(waiting.pk), str(bad.pk)
-
-
-def report_workers(running: Run) -> None:
-    now = timezone.now()
-    for name, queue, run in (("train", "train", running.pk), ("cpu", "cpu", None)):
-        worker_seen(
-            WorkerFacts(
-                name=f"{name}@host-a",
-                boot="b",
-                host="host-a",
-                pid=4711,
-                queues=(queue,),
-                slots=1,
-                devices=("2 CPU cores, 7.8 GiB",),
-                versions={"torch": "2.13.0"},
-                started_at=now,
-                consuming_at=now,
-                busy_run=run,
-            )
-        )
 
 
 def visit(page: Page, name: str, address: str) -> None:
@@ -173,7 +44,8 @@ def visit(page: Page, name: str, address: str) -> None:
 
 def assert_fits(page: Page, name: str) -> None:
     """Nothing sticks out of the screen sideways."""
-    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    # The screen's width: on a phone the window grows with what sticks out of it.
+    wide = page.evaluate("document.documentElement.scrollWidth") - page.viewport_size["width"]
     assert wide <= 0, f"{name} is {wide} px too wide"
     cards = "[...document.querySelectorAll('.runs-table, .datasets-table, .checkpoints')]"
     over = page.evaluate(f"{cards}.map((t) => t.scrollWidth - t.parentElement.clientWidth)")
@@ -205,7 +77,12 @@ def test_every_page(
 
 def test_empty_pages(watched: Watched, ada: User, shoot: Shoot) -> None:
     page = watched.signed_in(ada, viewport=WIDE)
-    for name, address in (("runs", "/runs/"), ("datasets", "/datasets/"), ("workers", "/workers/")):
+    for name, address in (
+        ("home", "/"),
+        ("runs", "/runs/"),
+        ("datasets", "/datasets/"),
+        ("workers", "/workers/"),
+    ):
         visit(page, name, address)
         shoot(page, f"{name}-empty")
     run = launch(ada)
@@ -225,7 +102,7 @@ def test_pages_for_those_who_are_not_in(watched: Watched, ada: User, shoot: Shoo
         visit(page, name, address)
         shoot(page, f"{name}-wide")
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/runs/")
+    expect(page.get_by_role("heading", name="Home")).to_be_visible()
     stranger = watched.page(viewport=NARROW)
     visit(stranger, "sign-in", "/accounts/login/")
     assert_fits(stranger, "sign-in (narrow)")

@@ -91,7 +91,7 @@ def test_the_link_leads_where_a_browser_can_go() -> None:
 
 @pytest.mark.parametrize(
     ("value", "queues"),
-    [(None, ["train", "cpu"]), ("", []), (" cpu , cpu", ["cpu"]), ("train-a100", ["train-a100"])],
+    [(None, ["train", "cpu"]), ("", []), (" cpu , cpu", ["cpu"]), ("train", ["train"])],
 )
 def test_the_environment_says_which_queues(
     monkeypatch: pytest.MonkeyPatch, value: str | None, queues: list[str]

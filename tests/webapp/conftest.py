@@ -37,7 +37,7 @@ def folders(request: pytest.FixtureRequest) -> None:
         return
     settings = request.getfixturevalue("settings")
     tmp_path = request.getfixturevalue("tmp_path")
-    for name in ("RUNS_DIR", "UPLOADS_DIR", "MODELS_DIR"):
+    for name in ("RUNS_DIR", "UPLOADS_DIR", "MODELS_DIR", "GLASS_DIR", "EXPORTS_DIR"):
         setattr(settings, name, tmp_path / name.lower())
         (tmp_path / name.lower()).mkdir(exist_ok=True)
 

@@ -110,8 +110,18 @@ class Story:
         self, step: int, kind: str = "train", groups: int = 3, size: int = 4, stage: str = "rl"
     ) -> Story:
         """Groups of completions in a rollout file."""
-        assert self.claim is not None
         records = [make_group(step, index, kind, size, stage) for index in range(groups)]
+        return self.write_rollouts(step, records, kind, stage)
+
+    def write_rollouts(
+        self,
+        step: int,
+        records: Sequence[RolloutGroupRecord],
+        kind: str = "train",
+        stage: str = "rl",
+    ) -> Story:
+        """These groups in a rollout file."""
+        assert self.claim is not None
         file = self.claim.run_dir.rollout_file(self.claim.attempt, kind, step)
         file.parent.mkdir(parents=True, exist_ok=True)
         content = b"".join(record.model_dump_json().encode() + b"\n" for record in records)
@@ -126,7 +136,7 @@ class Story:
             file=str(file.relative_to(self.claim.run_dir.root)),
             offset_bytes=offset,
             length_bytes=len(content),
-            groups=groups,
+            groups=len(records),
         )
 
     def evaluate(
@@ -220,7 +230,9 @@ def interval(value: float, half: float) -> Interval:
 def make_group(step: int, index: int, kind: str, size: int, stage: str) -> RolloutGroupRecord:
     """One group: an addition, answered right more often as training goes on."""
     chance = random.Random(step * 1000 + index)
-    left, right = chance.randrange(10), chance.randrange(10)
+    held_out = kind == "evaluate"
+    terms = random.Random(index) if held_out else chance  # held-out prompts are the same for ever
+    left, right = terms.randrange(10), terms.randrange(10)
     rollouts = [_rollout(i, left + right, step, chance, kind) for i in range(size)]
     rewards = [rollout.reward or 0.0 for rollout in rollouts]
     mean = sum(rewards) / size
@@ -238,7 +250,7 @@ def make_group(step: int, index: int, kind: str, size: int, stage: str) -> Rollo
             "stage": stage,
             "kind": kind,
             "domain": "math/add-digits",
-            "prompt_id": f"p{step}-{index}",
+            "prompt_id": f"p{index}" if held_out else f"p{step}-{index}",
             "messages": [{"role": "user", "content": f"What is {left} + {right}?"}],
             "prompt_tokens": 15,
             "answer": str(left + right),

@@ -10,10 +10,11 @@ from asgiref.testing import ApplicationCommunicator
 from django.conf import settings
 from django.test import Client
 
-from webapp.accounts.models import User
-from webapp.accounts.sessions import is_signed_in
+from webapp.accounts.models import Membership, Role, User
+from webapp.accounts.sessions import find_user
 from webapp.asgi import application
 from webapp.body_limit import BodyLimit, Larger
+from webapp.datasets.uploads import may_upload
 
 MOST, MOST_OF_A_MEMBER = 100, 1000
 
@@ -82,22 +83,51 @@ def test_a_member_may_send_more_to_one_address() -> None:
     assert status_of(body, path="/", declared=len(body), member=True) == 413
 
 
+def scope_with(cookie: str) -> dict[str, Any]:
+    """A request that is not read yet, with one cookie."""
+    return {"headers": [(b"cookie", cookie.encode())]}
+
+
 @pytest.mark.django_db
 def test_a_session_tells_who_is_signed_in(browser: Client, ada: User) -> None:
-    def scope(cookie: str) -> dict[str, Any]:
-        return {"headers": [(b"cookie", cookie.encode())]}
-
-    key = browser.cookies[settings.SESSION_COOKIE_NAME].value
-    assert is_signed_in(scope(f"{settings.SESSION_COOKIE_NAME}={key}"))
-    assert not is_signed_in(scope(f"{settings.SESSION_COOKIE_NAME}={key[:-1]}0x"))
-    assert not is_signed_in(scope(f"other={key}"))
-    assert not is_signed_in(scope("\x00=;;;"))
-    assert not is_signed_in({"headers": []})
+    name = settings.SESSION_COOKIE_NAME
+    key = browser.cookies[name].value
+    assert find_user(scope_with(f"{name}={key}")) == ada
+    assert find_user(scope_with(f"{name}={key[:-1]}0x")) is None
+    assert find_user(scope_with(f"other={key}")) is None
+    assert find_user(scope_with("\x00=;;;")) is None
+    assert find_user(scope_with(f'{name}="{key}\\000"')) is None
+    assert find_user({"headers": []}) is None
     browser.logout()
-    assert not is_signed_in(scope(f"{settings.SESSION_COOKIE_NAME}={key}"))
+    assert find_user(scope_with(f"{name}={key}")) is None
+
+
+@pytest.mark.django_db
+def test_a_large_file_is_read_from_those_alone_who_may_add_it(browser: Client, ada: User) -> None:
+    """Neither a viewer's nor a closed account's fills the disk before it is refused."""
+    scope = scope_with(f"sessionid={browser.cookies[settings.SESSION_COOKIE_NAME].value}")
+    assert may_upload(scope)
+    Membership.objects.filter(user=ada).update(role=Role.VIEWER)
+    assert not may_upload(scope)
+    Membership.objects.filter(user=ada).update(role=Role.CURATOR)
+    assert may_upload(scope)
+    User.objects.filter(pk=ada.pk).update(is_active=False)
+    assert not may_upload(scope)
+
+
+@pytest.mark.parametrize("kind", ["text/html; charset*=nothing''x", "a/b; x*=undefined''y"])
+def test_headers_that_cannot_be_read_are_no_fault_of_the_server(kind: str) -> None:
+    async def ask() -> int:
+        headers = [(b"content-type", kind.encode())]
+        scope = {"type": "http", "path": "/", "method": "GET", "headers": headers}
+        communicator = ApplicationCommunicator(application, {**scope, "query_string": b""})
+        await communicator.send_input({"type": "http.request", "body": b""})
+        return int((await communicator.receive_output(5))["status"])
+
+    assert asyncio.run(ask()) == 400
 
 
 def test_the_served_application_is_the_limited_one() -> None:
-    """The form of a dataset file may be large, nothing else may."""
+    """A dataset file may be large, by its page and by the API; nothing else may."""
     assert isinstance(application, BodyLimit)
-    assert set(application._larger) == {"/datasets/upload/"}
+    assert set(application._larger) == {"/datasets/upload/", "/api/v1/imports"}

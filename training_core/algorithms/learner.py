@@ -172,8 +172,8 @@ class Learner:
 
     def _lanes(self, sequences: Sequence[TokenSequence]) -> list[list[PackedBatch]]:
         """Micro-batches of each lane. All lanes together stay within the budget."""
-        facts, count = self.policy.facts, self.policy.lanes.count
-        rows = plan_rows(sequences, share=facts.shared_prompts)
+        count = self.policy.lanes.count
+        rows = plan_rows(sequences, share=self._shares_rows(sequences))
         shares = share_out([row.tokens for row in rows], count)
         return [self._micro_batches(sequences, [rows[i] for i in share]) for share in shares]
 
@@ -182,12 +182,17 @@ class Learner:
     ) -> list[PackedBatch]:
         """One lane's rows as batches on the device."""
         facts, budget = self.policy.facts, self.micro_batch_tokens // self.policy.lanes.count
-        if facts.shared_prompts:
+        if self._shares_rows(sequences):
             rows = join_rows(sequences, rows, row_tokens=min(JOINED_ROW_TOKENS, budget))
         return [
             build_batch(sequences, chosen, pad_id=facts.pad_id).to(self.policy.device)
             for chosen in plan_micro_batches(rows, budget_tokens=budget)
         ]
+
+    def _shares_rows(self, sequences: Sequence[TokenSequence]) -> bool:
+        """Whether equal beginnings of these sequences are computed once."""
+        longest = max((len(sequence.input_ids) for sequence in sequences), default=0)
+        return self.policy.facts.shares_rows_of(longest)
 
     def _shrink(self, sequences: Sequence[TokenSequence], failed: str) -> None:
         """Halve the budget after memory ran out, or give up."""

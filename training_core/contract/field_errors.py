@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from training_core.contract.spec import RunSpec
+from training_core.contract.strict import SpecFault
 
 MOST_ERRORS = 200
 """More are read by nobody, and a page of a hundred thousand helps nobody."""
@@ -28,20 +29,35 @@ class FieldError(NamedTuple):
     """What is wrong and what would be right."""
 
 
-def field_errors(error: ValidationError) -> list[FieldError]:
+def field_errors(error: ValidationError, say: Callable[[str], str] = str) -> list[FieldError]:
     """Turn pydantic's errors into sentences at dotted paths.
 
     The member names of discriminated unions are left out of a path, and a tuple's "too short" that
-    only follows from a bad item is dropped.
+    only follows from a bad item is dropped. `say` puts a sentence, still without its values, into
+    the reader's language.
     """
-    found = [(_path(item), item) for item in error.errors(include_url=False)]
+    return sentences_at_fields(error.errors(include_url=False), say)
+
+
+def sentences_at_fields(items: Iterable[Any], say: Callable[[str], str] = str) -> list[FieldError]:
+    """The same for the entries of pydantic's `ValidationError.errors()`."""
+    found = [(_path(item), item) for item in items]
     above = {place for path, _ in found for place in _places_above(path)}
     sentences = (
-        _located(path, _sentence(item))
+        _error(path, item, say)
         for path, item in found
         if not (item["type"] == "too_short" and path in above)
     )
     return list(islice(sentences, MOST_ERRORS))
+
+
+def _error(path: str, item: Any, say: Callable[[str], str]) -> FieldError:
+    """One error at the field that it is about."""
+    fault = item.get("ctx", {}).get("error")
+    if isinstance(fault, SpecFault):
+        place = ".".join(filter(None, (path, fault.at)))
+        return FieldError(place, say(_capital(fault.words)).format(**fault.values))
+    return _located(path, _sentence(item, say), say)
 
 
 def _places_above(path: str) -> Iterator[str]:
@@ -53,20 +69,24 @@ def _places_above(path: str) -> Iterator[str]:
 _LOCATED = re.compile(r"([A-Za-z][a-z0-9_]*(?:\.[a-z0-9_]+)*): (.+)", re.DOTALL)
 
 
-def _located(path: str, sentence: str) -> FieldError:
+def _located(path: str, sentence: str, say: Callable[[str], str]) -> FieldError:
     """The error at the field that its sentence begins with, as validators of whole models write it.
 
     `evaluation.max_new_tokens: must be ...` at the path of the model is an error of that field.
     """
     match = _LOCATED.fullmatch(sentence)
     if match is None:
-        return FieldError(path, sentence)
+        return FieldError(path, say(sentence))
     field = match[1][:1].lower() + match[1][1:]
-    return FieldError(f"{path}.{field}" if path else field, _capital(match[2]))
+    return FieldError(f"{path}.{field}" if path else field, say(_capital(match[2])))
 
 
 _UNION_MEMBERS = frozenset(
-    {"reasoning_gym", "dataset", "correctness", "format", "length", "weighted_sum", "sft", "rl"}
+    {
+        *("reasoning_gym", "dataset"),
+        *("correctness", "format", "length", "match", "weighted_sum"),
+        *("sft", "rl"),
+    }
 )
 _UNION_FIELDS = frozenset({"domains", "stages"})
 
@@ -129,20 +149,38 @@ PATTERN_WORDS = {
 """Each pattern of a spec's fields to what people read instead of it."""
 
 
-def _sentence(item: Any) -> str:
+def message_of(text: str) -> str:
+    """What a validator's sentence says, without the field that it may begin with."""
+    return _located("", _capital(text), str).message
+
+
+UNKNOWN = "There is no field {name} here."
+MEANT = "Did you mean {name}?"
+
+
+def sentences() -> Iterator[str]:
+    """Every sentence of this table, for who translates them."""
+    yield from _SENTENCES.values()
+    yield from PATTERN_WORDS.values()
+    yield from (UNKNOWN, MEANT)
+
+
+def _sentence(item: Any, say: Callable[[str], str]) -> str:
     """One sentence for one pydantic error."""
     kind = item["type"]
     context = {name: _plain(value) for name, value in item.get("ctx", {}).items()}
     if kind == "extra_forbidden":
-        return f"There is no field {item['loc'][-1]!r} here.{_nearest(item)}"
+        close = _nearest(str(item["loc"][-1]))
+        guess = " " + say(MEANT).format(name=repr(close)) if close else ""
+        return say(UNKNOWN).format(name=repr(item["loc"][-1])) + guess
     if kind == "value_error":
         return _capital(str(context.get("error", item["msg"])))
     value = _shown(item.get("input"))
-    context["form"] = PATTERN_WORDS.get(str(context.get("pattern")), "of another form")
+    context["form"] = say(PATTERN_WORDS.get(str(context.get("pattern")), "of another form"))
     template = _SENTENCES.get(kind)
     if template is None:
         return f"{_capital(item['msg'])[:-1]}; got {value}."
-    return template.format(value=value, **context)
+    return say(template).format(value=value, **context)
 
 
 def _plain(value: object) -> object:
@@ -166,24 +204,22 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
-def _nearest(item: Any) -> str:
-    """A guess at the field that was meant."""
-    name = str(item["loc"][-1])
+def _nearest(name: str) -> str:
+    """A guess at the field that was meant; empty without one."""
     if len(name) > LONGEST_TYPO:
         return ""
-    close = difflib.get_close_matches(name, _field_names(), n=1, cutoff=0.75)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    return next(iter(difflib.get_close_matches(name, _field_names(), n=1, cutoff=0.75)), "")
 
 
 @cache
 def _field_names() -> tuple[str, ...]:
     """Every field of every part of a spec."""
-    names = {name for model in _models(RunSpec, set()) for name in model.model_fields}
+    names = {name for model in models_of(RunSpec, set()) for name in model.model_fields}
     return tuple(sorted(names))
 
 
-def _models(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseModel]]:
-    """All models that a model's fields refer to."""
+def models_of(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseModel]]:
+    """A model and all that its fields refer to, added to `seen`."""
     if model in seen:
         return seen
     seen.add(model)
@@ -191,6 +227,6 @@ def _models(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[Base
     while pending:
         annotation = pending.pop()
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            _models(annotation, seen)
+            models_of(annotation, seen)
         pending.extend(getattr(annotation, "__args__", ()))
     return seen

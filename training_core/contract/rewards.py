@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from training_core.contract.strict import StrictModel
+from training_core.contract.strict import SpecFault, StrictModel
 
 MAX_DEPTH = 8
 
@@ -67,6 +67,21 @@ class LengthReward(StrictModel):
         return self
 
 
+class MatchReward(StrictModel):
+    """1 when the text of the answer equals the right one, up to spelling, else 0."""
+
+    type: Literal["match"] = "match"
+    """Kind of reward."""
+    name: RewardName = "match"
+    """Name in charts and tables."""
+    answer_tag: str = Field(default="answer", max_length=40, pattern=r"^[a-z][a-z0-9_]*$|^$")
+    """Tag whose content is compared, such as `answer`; empty compares the whole completion."""
+    ignore_case: bool = True
+    """Whether `Paris` equals `paris`."""
+    ignore_end_marks: bool = True
+    """Whether full stops, quotes and brackets around the answer are left out."""
+
+
 class WeightedTerm(StrictModel):
     """One child of a weighted sum."""
 
@@ -94,7 +109,7 @@ class WeightedSumReward(StrictModel):
         return self
 
 
-RewardLeaf = CorrectnessReward | FormatReward | LengthReward
+RewardLeaf = CorrectnessReward | FormatReward | LengthReward | MatchReward
 RewardNode = Annotated[RewardLeaf | WeightedSumReward, Field(discriminator="type")]
 
 
@@ -114,7 +129,9 @@ class RewardSpec(StrictModel):
             inner = [term for some in terms if isinstance(some, list | tuple) for term in some]
             level = [term.get("node") for term in inner if isinstance(term, dict)]
         if level:
-            raise ValueError(f"root: rewards must not be nested more than {MAX_DEPTH} deep")
+            raise SpecFault(
+                "root", "rewards must not be nested more than {most} deep", most=MAX_DEPTH
+            )
         return data
 
     @model_validator(mode="after")
@@ -123,7 +140,11 @@ class RewardSpec(StrictModel):
         counts = Counter(leaf.name for leaf in iter_leaves(self.root))
         doubled = sorted(name for name, count in counts.items() if count > 1)
         if doubled:
-            raise ValueError(f"two rewards are named {', '.join(doubled)}; give each its own name")
+            raise SpecFault(
+                "",
+                "two rewards are named {names}; give each its own name",
+                names=", ".join(doubled),
+            )
         return self
 
 

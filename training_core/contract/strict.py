@@ -35,3 +35,15 @@ class WireModel(BaseModel):
         ser_json_inf_nan="strings",
         protected_namespaces=(),
     )
+
+
+class SpecFault(ValueError):
+    """What a validator refuses, its values apart from its words, which may then be translated."""
+
+    def __init__(self, at: str, words: str, **values: object) -> None:
+        said = words.format(**values)
+        super().__init__(f"{at}: {said}" if at else said)
+        self.at = at
+        """Field below the model in dotted form; empty for the model itself."""
+        self.words = words
+        self.values = values

@@ -20,6 +20,10 @@ MAX_NESTING = 64
 MAX_KEY_CHARS = 200
 """Far beyond any field or setting; paths are made of keys, again and again."""
 MAX_DIGITS = 1_000
+PLAIN = tuple(
+    f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")
+)
+"""What a value may be; a tag of anything else, such as `!!timestamp`, is an error."""
 
 
 class YamlError(ValueError):
@@ -30,6 +34,12 @@ class StrictLoader(yaml.SafeLoader):
     """SafeLoader with YAML 1.2 scalars and without doubled keys."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+
+    yaml_constructors = {
+        tag: make
+        for tag, make in yaml.SafeLoader.yaml_constructors.items()
+        if tag is None or tag in PLAIN
+    }
 
     depth = 0
     """Collections that are being composed."""
@@ -47,6 +57,18 @@ class StrictLoader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Refuse a text under a tag that it does not fit, `!!int x`: PyYAML trips over it."""
+        try:
+            return super().construct_object(node, deep=deep)
+        except YamlError:
+            raise
+        except (ValueError, LookupError) as error:
+            kind = node.tag.rpartition(":")[2]
+            raise YamlError(
+                f"line {node.start_mark.line + 1}: the text is not what its tag !!{kind} says"
+            ) from error
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Refuse a key that stands twice, or is no name."""

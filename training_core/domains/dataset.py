@@ -44,11 +44,7 @@ class DatasetSource:
 
     def demonstration(self, item: PromptItem) -> str:
         """The record's own demonstration, else the domain's template."""
-        own = self._by_id[item.prompt_id].demonstration
-        if own is not None:
-            return own
-        template = self._spec.demonstration_template
-        return fill(template, question=item.question, answer=item.answer)
+        return make_demonstration(self._spec, self._by_id[item.prompt_id])
 
     def _order(self, epoch: int) -> list[int]:
         """The shuffle of one epoch; the last one used is kept."""
@@ -59,18 +55,36 @@ class DatasetSource:
         return self._epoch[1]
 
     def _item(self, record: DatasetRecord) -> PromptItem:
-        """A record as a prompt; the domain's system turn is put before one that has none."""
-        messages = record.messages
-        if self._spec.system_prompt and messages[0].role != "system":
-            messages = (Message(role="system", content=self._spec.system_prompt), *messages)
-        return PromptItem(
-            prompt_id=record.record_id,
-            domain=self._spec.name,
-            messages=messages,
-            question=record.messages[-1].content,
-            answer=record.answer,
-            metadata={"dataset_version": self._spec.dataset_version},
-        )
+        """A record as a prompt."""
+        return make_item(self._spec, record)
+
+
+def make_item(spec: DatasetDomain, record: DatasetRecord) -> PromptItem:
+    """A record as a prompt; the domain's system turn is put before one that has none."""
+    messages = record.messages
+    if spec.system_prompt and messages[0].role != "system":
+        messages = (Message(role="system", content=spec.system_prompt), *messages)
+    return PromptItem(
+        prompt_id=record.record_id,
+        domain=spec.name,
+        messages=messages,
+        question=record.messages[-1].content,
+        answer=record.answer,
+        metadata={"dataset_version": spec.dataset_version},
+    )
+
+
+def make_demonstration(spec: DatasetDomain, record: DatasetRecord) -> str:
+    """The reply that sft stages imitate: the record's own, else the domain's template."""
+    if record.demonstration is not None:
+        return record.demonstration
+    return fill_template(spec, record)
+
+
+def fill_template(spec: DatasetDomain, record: DatasetRecord) -> str:
+    """The domain's reply with the right answer of a record."""
+    question = record.messages[-1].content
+    return fill(spec.demonstration_template, question=question, answer=record.answer)
 
 
 def open_domain(spec: DatasetDomain, run_dir: RunDir, seed: int) -> DatasetSource:

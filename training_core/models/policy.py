@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,17 @@ class ModelFacts:
     """Whether logits are hidden states times the output matrix and nothing more."""
     shared_prompts: bool
     """Whether completions may share a row with their prompt under a block mask."""
+    window_tokens: int | None
+    """Tokens that the most short-sighted layer looks at, its own included; None for all."""
+
+    def shares_rows_of(self, longest_tokens: int) -> bool:
+        """Whether sequences of up to so many tokens may share rows.
+
+        A row's mask of who sees whom replaces the model's own, windows included: exact only while
+        no sequence is longer than a window.
+        """
+        in_sight = self.window_tokens is None or longest_tokens <= self.window_tokens
+        return self.shared_prompts and in_sight
 
 
 class Policy:
@@ -71,6 +83,13 @@ class Policy:
     def parameters(self) -> list[nn.Parameter]:
         """All weights that learn."""
         return [weight for weight in self.model.parameters() if weight.requires_grad]
+
+    def raw_text(self, token_ids: Sequence[int]) -> str:
+        """Ids as the text that the model reads and writes, special tokens left in."""
+        text: str = self.tokenizer.decode(
+            list(token_ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
+        return text
 
     def hidden_SD(self, batch: PackedBatch) -> torch.Tensor:
         """Last hidden state at each place that predicts completion tokens; with gradient."""

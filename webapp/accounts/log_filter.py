@@ -11,13 +11,18 @@ import re
 SECRET_PATH = re.compile(r"(/accounts/link/|/invitations?/|/password/reset/key/)[^\s/?\"']+")
 
 
+def hide_secrets(text: str) -> str:
+    """The text without the secret parts of addresses in it."""
+    return SECRET_PATH.sub(r"\1…", text)
+
+
 class HideSecrets(logging.Filter):
     """Replaces secrets in the finished message."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Always True: the record stays, its secrets go."""
         message = record.getMessage()
-        hidden = SECRET_PATH.sub(r"\1…", message)
+        hidden = hide_secrets(message)
         if hidden != message:
             record.msg, record.args = hidden, None
         return True

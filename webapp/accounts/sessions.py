@@ -7,16 +7,22 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import SESSION_KEY
-from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.auth import get_user
+from django.http import HttpRequest
+
+from webapp.accounts.models import User
+from webapp.accounts.session_store import SessionStore
 
 
-def is_signed_in(scope: Mapping[str, Any]) -> bool:
-    """Whether the request's session cookie belongs to somebody who has signed in."""
+def find_user(scope: Mapping[str, Any]) -> User | None:
+    """Who has signed in under the request's session cookie and still may; None for nobody."""
     for name, value in scope["headers"]:
         if name == b"cookie" and (key := _session_key(value.decode("latin-1"))):
-            return SESSION_KEY in SessionStore(key)
-    return False
+            request = HttpRequest()
+            request.session = SessionStore(key)
+            user = get_user(request)
+            return user if isinstance(user, User) else None
+    return None
 
 
 def _session_key(header: str) -> str:

@@ -18,6 +18,7 @@ from webapp.control.notices import add_notice
 from webapp.control.rollout_files import read_groups
 from webapp.control.texts import clean_json, clean_text, number_word
 from webapp.evaluation import services as evaluations
+from webapp.metrics import live
 from webapp.metrics import services as metrics
 from webapp.metrics.read import read_series
 from webapp.metrics.services import MetricPoint
@@ -86,7 +87,8 @@ class Ledger:
 
     def _hint_table(self) -> None:
         """The table of runs should draw this row again."""
-        self._hints["runs", "metric"] = {
+        topic = live.project_topic("runs", self.run.project_id)
+        self._hints[topic, "metric"] = {
             "run": str(self.run.pk),
             "number": self.run.number,
             "step": self.run.step,

@@ -8,7 +8,8 @@ judged again under its lock.
 3. A queued run gets a new message when some worker is free to take it: a message may be lost with
    the broker, or wait in a worker that cannot hear. Nothing is sent while all slots are taken, so
    messages never pile up.
-4. Imports that are stuck are sent again, old hints are dropped.
+4. Imports and exports that are stuck are sent again, exports that had their time and old hints
+   are dropped.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ from webapp.control.catch_up import catch_up
 from webapp.control.claims import LEASE
 from webapp.control.finish import retry_delay, settle_run
 from webapp.datasets.services import requeue_silent_imports
+from webapp.glass.claims import requeue_silent_glass
+from webapp.glass.services import prune_glass
 from webapp.metrics import live
+from webapp.registry.services import tend_exports
 from webapp.runs import status
 from webapp.runs.dispatch import dispatch_run
 from webapp.runs.models import Attempt, Run
@@ -55,6 +59,9 @@ def reap() -> None:
     _each(_close_forsaken, _forsaken().values_list("run_id", flat=True))
     send_waiting_runs()
     requeue_silent_imports()
+    requeue_silent_glass(free_slots(QUEUE_TRAIN))
+    prune_glass()
+    tend_exports()
     live.prune()
 
 

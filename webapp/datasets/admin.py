@@ -5,10 +5,11 @@ from __future__ import annotations
 from django.contrib import admin
 from unfold.admin import ModelAdmin
 
+from webapp.audit.admin import AuditedAdmin
 from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
 
 
-class FrozenAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class FrozenAdmin(AuditedAdmin, ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Rows that only the program writes: shown, and deleted at most."""
 
     def has_add_permission(self, *_: object) -> bool:
@@ -21,11 +22,12 @@ class FrozenAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
 
 @admin.register(Dataset)
-class DatasetAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class DatasetAdmin(AuditedAdmin, ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Names and owners."""
 
-    list_display = ("name", "owner", "created_at")
-    list_select_related = ("owner",)
+    list_display = ("name", "project", "owner", "created_at")
+    list_select_related = ("owner", "project")
+    list_filter = ("project",)
     search_fields = ("name", "owner__username")
     autocomplete_fields = ("owner",)
 
@@ -44,7 +46,7 @@ class DatasetVersionAdmin(FrozenAdmin):
 class DatasetImportAdmin(FrozenAdmin):
     """Imports with what was wrong."""
 
-    list_display = ("file_name", "state", "row_count", "error_count", "owner", "created_at")
-    list_select_related = ("owner",)
-    list_filter = ("state",)
+    list_display = ("file_name", "state", "row_count", "error_count", "owner", "project")
+    list_select_related = ("owner", "project")
+    list_filter = ("state", "project")
     search_fields = ("file_name", "name", "owner__username")

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.utils.translation import gettext_noop as _
+
 from webapp.datasets.rows import FileError, text_fault
+from webapp.datasets.sentences import Sentence
 
 MOST_COLUMNS = 1000
 LONGEST_COLUMN = 200
@@ -20,22 +23,40 @@ def check_columns(names: Iterable[str]) -> list[str]:
     checked: dict[str, None] = {}
     for position, name in enumerate(names, start=1):
         if position > MOST_COLUMNS:
-            raise FileError(
-                f"The file has more than {MOST_COLUMNS:,} columns; leave out those that hold "
-                "neither a prompt nor an answer."
+            text = _(
+                "The file has more than %(most)s columns; leave out those that hold neither a "
+                "prompt nor an answer."
             )
-        if problem := _fault(name):
-            raise FileError(f"The name of column {position}, {name[:SHOWN]!r}, {problem}")
+            raise FileError(Sentence(text, most=f"{MOST_COLUMNS:,}"))
+        if problem := _fault(position, name):
+            raise FileError(problem)
         if name in checked:
-            raise FileError(f"Two columns are named {name!r}; rename one.")
+            raise FileError(
+                Sentence(_("Two columns are named %(name)s; rename one."), name=repr(name))
+            )
         checked[name] = None
     return list(checked)
 
 
-def _fault(name: str) -> str:
-    """What is wrong with a name, as the end of a sentence; empty when nothing is."""
+def _fault(position: int, name: str) -> str:
+    """What is wrong with a column's name; empty when nothing is."""
+    shown = repr(name[:SHOWN])
     if len(name) > LONGEST_COLUMN:
-        return f"has {len(name):,} characters; at most {LONGEST_COLUMN} are allowed."
+        return Sentence(
+            _(
+                "The name of column %(position)s, %(name)s, has %(length)s characters; at most "
+                "%(most)s are allowed."
+            ),
+            position=position,
+            name=shown,
+            length=f"{len(name):,}",
+            most=LONGEST_COLUMN,
+        )
     if fault := text_fault(name):
-        return f"cannot be stored. {fault[1]}"
+        return Sentence(
+            _("The name of column %(position)s, %(name)s, cannot be stored. %(why)s"),
+            position=position,
+            name=shown,
+            why=fault[1],
+        )
     return ""

@@ -11,8 +11,11 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
+from django.utils.translation import gettext_noop as _
+
 from webapp.datasets.columns import check_columns
 from webapp.datasets.rows import MAX_LINE_BYTES, FileError, Row, RowError, read_lines, too_long
+from webapp.datasets.sentences import Sentence
 
 csv.field_size_limit(MAX_LINE_BYTES)
 
@@ -48,7 +51,8 @@ def read_header(path: Path, delimiter: str) -> list[str]:
     try:
         header = next(csv.reader(_Lines(path), delimiter=delimiter, strict=True), [])
     except csv.Error as error:
-        raise FileError(f"The header (row 1) cannot be read: {_explain(error)}") from error
+        text = _("The header (row 1) cannot be read: %(why)s")
+        raise FileError(Sentence(text, why=_explain(error))) from error
     return check_columns(_names(header))
 
 
@@ -57,9 +61,11 @@ def _names(header: list[str]) -> Iterator[str]:
     for position, cell in enumerate(header, start=1):
         name = cell.strip()
         if not name:
-            raise FileError(f"Column {position} has no name in the header (row 1).")
+            text = _("Column %(position)s has no name in the header (row 1).")
+            raise FileError(Sentence(text, position=position))
         if not _is_clean(name):
-            raise FileError(f"The name of column {position} (row 1) is not valid UTF-8.")
+            text = _("The name of column %(position)s (row 1) is not valid UTF-8.")
+            raise FileError(Sentence(text, position=position))
         yield name
 
 
@@ -88,12 +94,17 @@ def read_csv(path: Path, columns: list[str], delimiter: str) -> Iterator[Row | R
 def _row(number: int, columns: list[str], cells: list[str], offset: int) -> Row | RowError:
     """Cells under their names, when there are as many as names and all are text."""
     if len(cells) != len(columns):
-        noun = "cell" if len(cells) == 1 else "cells"
-        message = f"The row has {len(cells)} {noun}, the header {len(columns)}."
+        one, many = (
+            _("The row has %(cells)s cell, the header %(columns)s."),
+            _("The row has %(cells)s cells, the header %(columns)s."),
+        )
+        text = one if len(cells) == 1 else many
+        message = Sentence(text, cells=len(cells), columns=len(columns))
         return RowError(number, "", "ragged", message)
     for column, cell in zip(columns, cells, strict=True):
         if not _is_clean(cell):
-            return RowError(number, column, "bad_utf8", "The cell is not valid UTF-8.")
+            message = Sentence(_("The cell is not valid UTF-8."))
+            return RowError(number, column, "bad_utf8", message)
     return Row(number, dict(zip(columns, cells, strict=True)), offset)
 
 
@@ -105,14 +116,17 @@ def _is_clean(text: str) -> bool:
 def _explain(error: csv.Error) -> str:
     """csv's terse words as a sentence."""
     text = str(error)
+    limit = MAX_LINE_BYTES // (1024 * 1024)
     if "unexpected end of data" in text:
-        return "A quoted cell is never closed: a quotation mark is missing."
+        return Sentence(_("A quoted cell is never closed: a quotation mark is missing."))
     if "expected after" in text:
-        return 'A quotation mark stands inside a quoted cell; double it ("") or take it out.'
+        return Sentence(
+            _('A quotation mark stands inside a quoted cell; double it ("") or take it out.')
+        )
     if "row larger" in text:
-        return f"The row is longer than {MAX_LINE_BYTES // (1024 * 1024)} MiB."
+        return Sentence(_("The row is longer than %(limit)s MiB."), limit=limit)
     if "field larger" in text:
-        return f"A cell is longer than {MAX_LINE_BYTES // (1024 * 1024)} MiB."
+        return Sentence(_("A cell is longer than %(limit)s MiB."), limit=limit)
     if "new-line character" in text:
-        return "A carriage return stands inside a cell without quotation marks."
+        return Sentence(_("A carriage return stands inside a cell without quotation marks."))
     return f"{text[:1].upper()}{text[1:]}."

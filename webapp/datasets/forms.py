@@ -11,14 +11,19 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 from training_core.contract.domains import DatasetRecord
 from webapp.datasets.imports import upload_path
 from webapp.datasets.layout import DELIMITERS, Layout, detect, read_rows
-from webapp.datasets.mapping import Mapping, guess_mapping, make_record
+from webapp.datasets.mapping import Mapping, guess_by_texts, guess_mapping, make_record
 from webapp.datasets.models import DatasetImport
-from webapp.datasets.rows import FileError, RowError
+from webapp.datasets.rows import FileError, Row, RowError, text_fault
+from webapp.datasets.sentences import in_own_language
 
 PREVIEWED = 5
+LOOKED_AT = 20
+"""Rows from which columns are guessed."""
 LONGEST_NAME = 120
 LOWEST_PERCENT, HIGHEST_PERCENT = 1, 50
 
@@ -39,6 +44,8 @@ class MappingForm:
     row_errors: list[RowError] = field(default_factory=list)
     """What is wrong in the rows of the preview."""
     is_guess: bool = False
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Field to why its column was guessed."""
     has_no_rows: bool = False
     """Whether the file is nothing but a header."""
 
@@ -50,7 +57,7 @@ class MappingForm:
         form.delimiter = str(job.mapping.get("delimiter", ""))
         form._look()
         if not known and form.layout is not None:
-            form.mapping, form.is_guess = guess_mapping(form.layout.columns), True
+            form._guess(form.layout)
         form._preview()
         return form
 
@@ -86,7 +93,7 @@ class MappingForm:
     @property
     def delimiters(self) -> dict[str, str]:
         """Delimiters that can be chosen."""
-        return DELIMITERS
+        return {sign: _(word) for sign, word in DELIMITERS.items()}
 
     def _look(self) -> None:
         """Find out what the file is."""
@@ -95,9 +102,30 @@ class MappingForm:
         try:
             self.layout = detect(self.path, self.job.file_name, self.delimiter)
         except FileError as error:
-            self.file_error = str(error)
+            self.file_error = in_own_language(error.message)
         except OSError:
-            self.file_error = "The uploaded file is gone; upload it again."
+            self.file_error = _("The uploaded file is gone; upload it again.")
+
+    def _guess(self, layout: Layout) -> None:
+        """Choose columns by their names, else by the texts of the first rows, and say why."""
+        named = guess_mapping(layout.columns)
+        read = islice(read_rows(self.path, layout), LOOKED_AT)
+        rows = [row for row in read if isinstance(row, Row)]
+        self.mapping, self.is_guess = guess_by_texts(named, layout.columns, rows), True
+        by_name = {
+            "prompt": _("Proposed: “%(column)s” is a name that prompts have."),
+            "answer": _("Proposed: “%(column)s” is a name that answers have."),
+        }
+        by_size = {
+            "prompt": _("Proposed: its texts are the longest of the first rows."),
+            "answer": _("Proposed: its texts are the shortest of the first rows."),
+        }
+        for role, text in by_name.items():
+            column = getattr(self.mapping, role)
+            if column and column == getattr(named, role):
+                self.reasons[role] = text % {"column": column}
+            elif column:
+                self.reasons[role] = by_size[role]
 
     @property
     def path(self) -> Path:
@@ -107,21 +135,24 @@ class MappingForm:
     def _check(self, percent_is_whole: bool) -> None:
         """What is wrong with the choices."""
         if not self.name:
-            self.errors["name"] = "Give the dataset a name."
-        elif len(self.name) > LONGEST_NAME or "\0" in self.name:
-            self.errors["name"] = f"At most {LONGEST_NAME} characters, and no NUL."
-        for column in ("prompt", "answer"):
-            if getattr(self.mapping, column) not in self.columns:
-                self.errors[column] = f"Choose the column that holds the {column}."
+            self.errors["name"] = _("Give the dataset a name.")
+        elif len(self.name) > LONGEST_NAME:
+            self.errors["name"] = _("At most %(most)s characters.") % {"most": LONGEST_NAME}
+        elif fault := text_fault(self.name):
+            self.errors["name"] = in_own_language(fault[1])
+        if self.mapping.prompt not in self.columns:
+            self.errors["prompt"] = _("Choose the column that holds the prompt.")
+        if self.mapping.answer not in self.columns:
+            self.errors["answer"] = _("Choose the column that holds the answer.")
         if self.mapping.demonstration and self.mapping.demonstration not in self.columns:
-            self.errors["demonstration"] = "Choose a column of the file, or none."
+            self.errors["demonstration"] = _("Choose a column of the file, or none.")
         if self.mapping.prompt and self.mapping.prompt == self.mapping.answer:
-            self.errors["answer"] = "Prompt and answer cannot be the same column."
+            self.errors["answer"] = _("Prompt and answer cannot be the same column.")
         percent = self.mapping.held_out_percent
         if not percent_is_whole or not LOWEST_PERCENT <= percent <= HIGHEST_PERCENT:
-            self.errors["held_out_percent"] = (
-                f"A whole number from {LOWEST_PERCENT} to {HIGHEST_PERCENT}."
-            )
+            text = _("A whole number from %(least)s to %(most)s.")
+            bounds = {"least": LOWEST_PERCENT, "most": HIGHEST_PERCENT}
+            self.errors["held_out_percent"] = text % bounds
 
     def _preview(self) -> None:
         """Read the first rows under the mapping."""
@@ -134,7 +165,12 @@ class MappingForm:
             if isinstance(made, DatasetRecord):
                 self.previews.append(made)
             else:
-                self.row_errors.extend(error.shortened() for error in made)
+                self.row_errors.extend(_for_reader(error.shortened()) for error in made)
+
+
+def _for_reader(error: RowError) -> RowError:
+    """The error in the language of who looks at the form."""
+    return error._replace(message=in_own_language(error.message))
 
 
 def _stem(job: DatasetImport) -> str:

@@ -19,13 +19,17 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from training_core.contract.domains import DatasetRecord
+from webapp.accounts.roles import Right, may
+from webapp.audit.record import record as write_entry
 from webapp.datasets.layout import Layout, detect, read_rows
 from webapp.datasets.mapping import Mapping, make_record
 from webapp.datasets.models import Dataset, DatasetImport, DatasetVersion
 from webapp.datasets.models import DatasetRecord as RecordRow
 from webapp.datasets.rows import FileError, Row, RowError, cut_text
+from webapp.datasets.sentences import Sentence, parts_of
 from webapp.datasets.sides import FEWEST_PROMPTS, Sides
 from webapp.metrics import live
 
@@ -57,22 +61,23 @@ def import_file(job: DatasetImport) -> None:
         layout = detect(path, job.file_name, job.mapping.get("delimiter", ""))
         survey = survey_file(job, path, layout, mapping)
         job.row_count, job.error_count = survey.rows, survey.error_count
-        job.errors = [error._asdict() for error in survey.errors]
+        job.errors = [error.stored() for error in survey.errors]
         if verdict := _verdict(survey):
             _finish(job, State.REJECTED, verdict)
         else:
             _write(job, path, layout, mapping, survey)
     except FileError as error:
-        _finish(job, State.REJECTED, str(error))
+        _finish(job, State.REJECTED, error.message)
     except OSError as error:
-        _finish(job, State.REJECTED, f"The uploaded file cannot be read: {error.strerror}.")
+        text = _("The uploaded file cannot be read: %(why)s.")
+        _finish(job, State.REJECTED, Sentence(text, why=str(error.strerror)))
     except Exception as error:
         _log(job, error)
-        reject_import(
-            job,
-            f"The import failed for a reason of ours ({type(error).__name__}), so nothing was "
-            "imported. The worker's log has the details.",
+        text = _(
+            "The import failed for a reason of ours (%(name)s), so nothing was imported. The "
+            "worker's log has the details."
         )
+        reject_import(job, Sentence(text, name=type(error).__name__))
 
 
 def reject_import(job: DatasetImport, message: str) -> None:
@@ -122,22 +127,42 @@ def _count(survey: Survey, record: DatasetRecord) -> None:
 def _verdict(survey: Survey) -> str:
     """Why nothing is imported; empty when the file is good."""
     if survey.error_count:
-        is_one = survey.error_count == 1
-        return (
-            f"{survey.error_count:,} of {survey.rows:,} {'row' if survey.rows == 1 else 'rows'} "
-            f"{'is' if is_one else 'are'} bad, so nothing was imported. "
-            f"Mend {'it' if is_one else 'them'} and upload the file again."
-        )
+        counts = {"bad": f"{survey.error_count:,}", "rows": f"{survey.rows:,}"}
+        return Sentence(_bad_rows(survey), **counts)
     if not survey.rows:
-        return "The file has a header but no rows."
+        return Sentence(_("The file has a header but no rows."))
     if not survey.sides.enough:
         found = len(survey.sides.ranks)
-        prompts = "prompt" if found == 1 else "prompts"
-        return (
-            f"The file has {found} different {prompts}; a version needs at least {FEWEST_PROMPTS}, "
-            "to have both a training and a held-out side."
+        one, many = (
+            _(
+                "The file has %(found)s different prompt; a version needs at least %(fewest)s, to "
+                "have both a training and a held-out side."
+            ),
+            _(
+                "The file has %(found)s different prompts; a version needs at least %(fewest)s, to "
+                "have both a training and a held-out side."
+            ),
         )
+        return Sentence(one if found == 1 else many, found=found, fewest=FEWEST_PROMPTS)
     return ""
+
+
+def _bad_rows(survey: Survey) -> str:
+    """The verdict on a file with bad rows, by their number."""
+    if survey.rows == 1:
+        return _(
+            "%(bad)s of %(rows)s row is bad, so nothing was imported. Mend it and upload the file "
+            "again."
+        )
+    if survey.error_count == 1:
+        return _(
+            "%(bad)s of %(rows)s rows is bad, so nothing was imported. Mend it and upload the "
+            "file again."
+        )
+    return _(
+        "%(bad)s of %(rows)s rows are bad, so nothing was imported. Mend them and upload the file "
+        "again."
+    )
 
 
 def _write(
@@ -166,6 +191,15 @@ def _write(
         version.state = DatasetVersion.State.READY
         version.save()
         job.version, job.dataset = version, version.dataset
+        write_entry(
+            "dataset.version",
+            actor=job.owner,
+            kind="dataset",
+            key=version.dataset.pk,
+            label=str(version),
+            project=job.project,
+            after={"records": count, "held out": held_out, "hash": version.content_hash},
+        )
         _finish(job, State.DONE, "")
 
 
@@ -177,7 +211,7 @@ def _records(
     for item in read_rows(path, layout):
         made = make_record(item, mapping) if isinstance(item, Row) else None
         if not isinstance(made, DatasetRecord) or not isinstance(item, Row):
-            raise FileError("The uploaded file changed while it was imported.")
+            raise FileError(Sentence(_("The uploaded file changed while it was imported.")))
         key = bytes.fromhex(made.record_id)
         if key in left:
             left.discard(key)
@@ -208,7 +242,9 @@ def _open_version(job: DatasetImport) -> DatasetVersion:
             DatasetVersion.objects.filter(
                 pk=job.version_id, state=DatasetVersion.State.BUILDING
             ).delete()
-        dataset, _ = Dataset.objects.get_or_create(name=job.name, defaults={"owner": job.owner})
+        dataset, _is_new = Dataset.objects.get_or_create(
+            project=job.project, name=job.name, defaults={"owner": job.owner}
+        )
         dataset = Dataset.objects.select_for_update().get(pk=dataset.pk)
         newest = dataset.versions.order_by("-number").values_list("number", flat=True).first()
         version = DatasetVersion.objects.create(dataset=dataset, number=(newest or 0) + 1)
@@ -222,7 +258,9 @@ def _finish(job: DatasetImport, state: str, message: str) -> None:
     if state == State.REJECTED and job.version is not None:
         job.version.delete()
         job.version = None
-    job.state, job.message, job.finished_at = state, cut_text(message), timezone.now()
+    message = cut_text(message)
+    job.state, job.message, job.finished_at = state, str(message), timezone.now()
+    job.message_parts = parts_of(message)
     job.done = job.total
     job.save()
     _publish(job)
@@ -249,11 +287,18 @@ class _Reporter:
 
 
 def _publish(job: DatasetImport) -> None:
-    """A hint for open pages."""
+    """A hint for open pages of who may see the import: all members once it is done."""
     data: dict[str, Any] = {
         "id": str(job.pk),
         "state": job.state,
         "done": job.done,
         "total": job.total,
     }
-    live.publish("datasets", "import", data)
+    if job.state == State.DONE:
+        parts = {""}
+    else:
+        parts = {live.CURATORS}
+        if not may(job.owner, Right.CHANGE_DATASETS, job.project):
+            parts.add(live.owner_part(job.owner_id))
+    for part in sorted(parts):
+        live.publish(live.project_topic("datasets", job.project_id, part), "import", data)

@@ -11,7 +11,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+from django.utils.translation import gettext_noop as _
+
 from webapp.datasets.rows import NumberText, Row, RowError, read_lines, too_long
+from webapp.datasets.sentences import Sentence
+
+_OF_DECODER = frozenset(
+    {
+        _("Expecting value"),
+        _("Expecting property name enclosed in double quotes"),
+        _("Expecting ':' delimiter"),
+        _("Expecting ',' delimiter"),
+        _("Invalid control character at"),
+        _("Unterminated string starting at"),
+    }
+)
+"""What the decoder says most; the rest stays as it says it."""
 
 
 class _Refused(ValueError):
@@ -19,7 +34,7 @@ class _Refused(ValueError):
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.message = code, message
 
 
 def read_jsonl(path: Path) -> Iterator[Row | RowError]:
@@ -31,7 +46,8 @@ def read_jsonl(path: Path) -> Iterator[Row | RowError]:
         try:
             text = line.content.decode("utf-8").strip()
         except UnicodeDecodeError as error:
-            message = f"Byte {error.start + 1} of the line is not valid UTF-8."
+            text = _("Byte %(position)s of the line is not valid UTF-8.")
+            message = Sentence(text, position=error.start + 1)
             yield RowError(line.number, "", "bad_utf8", message)
             continue
         if text:
@@ -43,16 +59,14 @@ def _parse(number: int, text: str, offset: int) -> Row | RowError:
     try:
         value = _DECODER.decode(text)
     except _Refused as error:
-        return RowError(number, "", error.code, str(error))
+        return RowError(number, "", error.code, error.message)
     except json.JSONDecodeError as error:
         return RowError(number, "", "bad_json", _explain(error))
     except RecursionError:
-        return RowError(number, "", "too_deep", "The value is nested too deeply.")
+        return RowError(number, "", "too_deep", Sentence(_("The value is nested too deeply.")))
     if not isinstance(value, dict):
-        found = _kind(value)
-        message = (
-            f'The line is {found}; expected an object such as {{"prompt": ..., "answer": ...}}.'
-        )
+        expected = '{"prompt": ..., "answer": ...}'
+        message = Sentence(_says_kind(value), expected=expected)
         return RowError(number, "", "not_an_object", message)
     return Row(number, value, offset)
 
@@ -60,24 +74,28 @@ def _parse(number: int, text: str, offset: int) -> Row | RowError:
 def _explain(error: json.JSONDecodeError) -> str:
     """The decoder's words with the place, and a guess at what happened."""
     if error.msg == "Extra data":
-        return f"A second value begins at character {error.pos + 1}; write one object a line."
+        text = _("A second value begins at character %(position)s; write one object a line.")
+        return Sentence(text, position=error.pos + 1)
     if error.pos >= len(error.doc):
-        return "The line breaks off before the object ends."
-    return f"Not JSON at character {error.pos + 1}: {error.msg}."
+        return Sentence(_("The line breaks off before the object ends."))
+    text = _("Not JSON at character %(position)s: %(why)s.")
+    why = Sentence(error.msg) if error.msg in _OF_DECODER else error.msg
+    return Sentence(text, position=error.pos + 1, why=why)
 
 
 def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose keys differ."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _Refused("doubled_key", f"The key {_doubled(pairs)[:80]!r} stands twice.")
+        text = _("The key %(key)s stands twice.")
+        raise _Refused("doubled_key", Sentence(text, key=repr(_doubled(pairs)[:80])))
     return found
 
 
 def _doubled(pairs: list[tuple[str, Any]]) -> str:
     """The first key that stood before."""
     seen: set[str] = set()
-    for key, _ in pairs:
+    for key, _value in pairs:
         if key in seen:
             return key
         seen.add(key)
@@ -86,7 +104,8 @@ def _doubled(pairs: list[tuple[str, Any]]) -> str:
 
 def _no_constant(name: str) -> NoReturn:
     """NaN and Infinity are not JSON, though Python reads them."""
-    raise _Refused("not_finite", f"{name} is not JSON; write null or a text.")
+    text = _("%(name)s is not JSON; write null or a text.")
+    raise _Refused("not_finite", Sentence(text, name=name))
 
 
 _DECODER = json.JSONDecoder(
@@ -97,9 +116,12 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _kind(value: object) -> str:
-    """A JSON value's kind in words."""
-    if isinstance(value, NumberText):
-        return "a number"
-    words = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
-    return words.get(type(value), "something else")
+def _says_kind(value: object) -> str:
+    """What to say of a JSON value that is no object."""
+    words = {
+        NumberText: _("The line is a number; expected an object such as %(expected)s."),
+        list: _("The line is a list; expected an object such as %(expected)s."),
+        str: _("The line is a text; expected an object such as %(expected)s."),
+        bool: _("The line is true or false; expected an object such as %(expected)s."),
+    }
+    return words.get(type(value), _("The line is null; expected an object such as %(expected)s."))

@@ -11,26 +11,32 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from django.utils.translation import gettext_noop as _
+
 from webapp.datasets.columns import check_columns
 from webapp.datasets.csv_rows import read_csv, read_header
 from webapp.datasets.jsonl_rows import read_jsonl
 from webapp.datasets.rows import UTF8_BOM, FileError, Row, RowError
+from webapp.datasets.sentences import Sentence
 
 SNIFF_ROWS = 200
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+DELIMITERS = {",": _("comma"), ";": _("semicolon"), "\t": _("tab"), "|": _("bar")}
 _MAGIC = (
-    (b"\x1f\x8b", "It is gzip-compressed. Unpack it first: `gunzip FILE`."),
-    (b"PK\x03\x04", "It is a zip archive or a spreadsheet. Save the sheet as CSV."),
-    (b"PAR1", "It is Parquet. Convert it: `df.to_json(FILE, orient='records', lines=True)`."),
-    (b"\x28\xb5\x2f\xfd", "It is zstd-compressed. Unpack it first: `unzstd FILE`."),
-    (b"BZh", "It is bzip2-compressed. Unpack it first: `bunzip2 FILE`."),
-    (b"\xfd7zXZ", "It is xz-compressed. Unpack it first: `unxz FILE`."),
-    (b"\x89PNG", "It is an image, not a table. Choose a CSV or JSONL file."),
-    (b"\xff\xd8\xff", "It is an image, not a table. Choose a CSV or JSONL file."),
-    (b"GIF8", "It is an image, not a table. Choose a CSV or JSONL file."),
-    (b"%PDF", "It is a PDF, not a table. Choose a CSV or JSONL file."),
-    (b"\xff\xfe", "It is UTF-16. Save it as UTF-8: `iconv -f UTF-16 -t UTF-8`."),
-    (b"\xfe\xff", "It is UTF-16. Save it as UTF-8: `iconv -f UTF-16 -t UTF-8`."),
+    (b"\x1f\x8b", Sentence(_("It is gzip-compressed. Unpack it first: `gunzip FILE`."))),
+    (b"PK\x03\x04", Sentence(_("It is a zip archive or a spreadsheet. Save the sheet as CSV."))),
+    (
+        b"PAR1",
+        Sentence(_("It is Parquet. Convert it: `df.to_json(FILE, orient='records', lines=True)`.")),
+    ),
+    (b"\x28\xb5\x2f\xfd", Sentence(_("It is zstd-compressed. Unpack it first: `unzstd FILE`."))),
+    (b"BZh", Sentence(_("It is bzip2-compressed. Unpack it first: `bunzip2 FILE`."))),
+    (b"\xfd7zXZ", Sentence(_("It is xz-compressed. Unpack it first: `unxz FILE`."))),
+    (b"\x89PNG", Sentence(_("It is an image, not a table. Choose a CSV or JSONL file."))),
+    (b"\xff\xd8\xff", Sentence(_("It is an image, not a table. Choose a CSV or JSONL file."))),
+    (b"GIF8", Sentence(_("It is an image, not a table. Choose a CSV or JSONL file."))),
+    (b"%PDF", Sentence(_("It is a PDF, not a table. Choose a CSV or JSONL file."))),
+    (b"\xff\xfe", Sentence(_("It is UTF-16. Save it as UTF-8: `iconv -f UTF-16 -t UTF-8`."))),
+    (b"\xfe\xff", Sentence(_("It is UTF-16. Save it as UTF-8: `iconv -f UTF-16 -t UTF-8`."))),
 )
 
 
@@ -54,15 +60,15 @@ def detect(path: Path, file_name: str, delimiter: str = "") -> Layout:
             raise FileError(advice)
     start = head.removeprefix(UTF8_BOM).lstrip()
     if not start:
-        raise FileError("The file is empty.")
+        raise FileError(Sentence(_("The file is empty.")))
     if start.startswith(b"[") and _is_json_array(start, file_name):
-        raise FileError(
-            "It is one JSON list. Write one object a line: `jq -c '.[]' FILE > FILE.jsonl`."
-        )
+        text = _("It is one JSON list. Write one object a line: `jq -c '.[]' FILE > FILE.jsonl`.")
+        raise FileError(Sentence(text))
     if _is_jsonl(start, file_name):
         return Layout("jsonl", "", _json_columns(path))
     if b"\r" in start and b"\n" not in start:
-        raise FileError("Its lines end with carriage returns alone. Save it with line feeds.")
+        text = _("Its lines end with carriage returns alone. Save it with line feeds.")
+        raise FileError(Sentence(text))
     chosen = delimiter or _guess_delimiter(start, file_name)
     return Layout("csv", chosen, read_header(path, chosen))
 
@@ -115,10 +121,12 @@ def _json_columns(path: Path) -> list[str]:
     """Field names of the first rows, in the order in which they appear."""
     found = check_columns(_first_names(path))
     if not found:
-        raise FileError(
-            f"None of the first {SNIFF_ROWS} lines is a JSON object with fields. Expected lines "
-            'such as {"prompt": "2 + 2", "answer": "4"}, or a CSV file with a header.'
+        text = _(
+            "None of the first %(rows)s lines is a JSON object with fields. Expected lines such "
+            "as %(example)s, or a CSV file with a header."
         )
+        example = '{"prompt": "2 + 2", "answer": "4"}'
+        raise FileError(Sentence(text, rows=SNIFF_ROWS, example=example))
     return found
 
 

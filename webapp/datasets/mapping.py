@@ -7,12 +7,17 @@ side is left at `train` here and set by `sides` when the whole file is known.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from django.utils.translation import gettext_noop as _
 
 from training_core.contract.domains import DatasetRecord, Message
 from webapp.datasets.layout import look_up
 from webapp.datasets.rows import NumberText, Row, RowError, text_fault
+from webapp.datasets.sentences import Sentence
 
 ROLES = ("system", "user", "assistant")
 PROMPT_NAMES = (
@@ -61,6 +66,36 @@ def guess_mapping(columns: list[str]) -> Mapping:
     return Mapping(prompt, answer, first(DEMONSTRATION_NAMES, {prompt, answer}))
 
 
+def guess_by_texts(mapping: Mapping, columns: list[str], rows: Sequence[Row]) -> Mapping:
+    """Fill what the names left open from the first rows: prompts are long, answers short.
+
+    Only columns that hold a text in every row are asked, and none that merely counts rows.
+    """
+    if not rows:
+        return mapping
+    texts = {column: [look_up(row.values, column) for row in rows] for column in columns}
+    sizes = {
+        column: sum(map(len, found)) / len(found)
+        for column, found in texts.items()
+        if column not in mapping[:3] and all(isinstance(t, str) and t.strip() for t in found)
+    }
+    sizes = {column: size for column, size in sizes.items() if not _counts(texts[column])}
+    if not mapping.prompt and sizes:
+        mapping = mapping._replace(prompt=max(sizes, key=lambda column: sizes[column]))
+    rest = [column for column in sizes if column != mapping.prompt]
+    if not mapping.answer and rest:
+        mapping = mapping._replace(answer=min(rest, key=lambda column: sizes[column]))
+    return mapping
+
+
+def _counts(texts: Sequence[str]) -> bool:
+    """Whether they are 0, 1, 2 or 7, 8, 9: the number of a row, no answer."""
+    if len(texts) < 2 or not all(text.isascii() and text.isdecimal() for text in texts):
+        return False
+    numbers = [int(text[:18]) for text in texts]
+    return all(after - before == 1 for before, after in itertools.pairwise(numbers))
+
+
 def make_record(row: Row, mapping: Mapping) -> DatasetRecord | list[RowError]:
     """The record of a row, or everything that is wrong with the row."""
     errors: list[RowError] = []
@@ -88,18 +123,18 @@ def content_id(value: Any) -> str:
 def _text(row: Row, column: str, errors: list[RowError]) -> str:
     """A cell as text; numbers keep the spelling of the file."""
     value = look_up(row.values, column)
-    code = message = ""
+    code = text = message = ""
     if value is None:
-        code, message = "missing", f"There is no {column!r} here."
+        code, text = "missing", _("There is no %(column)s here.")
     elif not isinstance(value, str):
-        kind = "true or false" if isinstance(value, bool) else f"a {_kind(value)}"
-        code, message = "wrong_type", f"{column!r} is {kind}; expected a text or a number."
+        code, text = "wrong_type", _says_kind(value)
     elif not value.strip():
-        code, message = "empty", f"{column!r} is empty."
+        code, text = "empty", _("%(column)s is empty.")
     elif fault := text_fault(value):
         code, message = fault
     if code:
-        errors.append(RowError(row.number, column, code, message))
+        said = message or Sentence(text, column=repr(column))
+        errors.append(RowError(row.number, column, code, said))
         return ""
     return str(value)
 
@@ -118,7 +153,8 @@ def _messages(row: Row, column: str, errors: list[RowError]) -> list[Message]:
             return []
         turns.append(Message(role=turn["role"], content=turn["content"]))
     if not turns or turns[-1].role != "user":
-        message = f"{column!r} must end with a turn of the user."
+        text = _("%(column)s must end with a turn of the user.")
+        message = Sentence(text, column=repr(column))
         errors.append(RowError(row.number, column, "last_turn", message))
     return turns
 
@@ -126,16 +162,22 @@ def _messages(row: Row, column: str, errors: list[RowError]) -> list[Message]:
 def _turn_fault(turn: Any) -> str:
     """What is wrong with one chat turn; empty when nothing is."""
     if not isinstance(turn, dict):
-        return 'A chat turn must be an object such as {"role": "user", "content": "..."}.'
+        text = _("A chat turn must be an object such as %(example)s.")
+        return Sentence(text, example='{"role": "user", "content": "..."}')
     if turn.get("role") not in ROLES:
-        return f"The role of a chat turn must be one of {', '.join(ROLES)}."
+        text = _("The role of a chat turn must be one of %(roles)s.")
+        return Sentence(text, roles=", ".join(ROLES))
     content = turn.get("content")
     if not isinstance(content, str) or isinstance(content, NumberText):
-        return "The content of a chat turn must be a text."
+        return Sentence(_("The content of a chat turn must be a text."))
     fault = text_fault(content)
     return fault[1] if fault else ""
 
 
-def _kind(value: object) -> str:
-    """A structured value's kind in words."""
-    return "list" if isinstance(value, list) else "nested object"
+def _says_kind(value: object) -> str:
+    """What to say of a value that is no text."""
+    if isinstance(value, bool):
+        return _("%(column)s is true or false; expected a text or a number.")
+    if isinstance(value, list):
+        return _("%(column)s is a list; expected a text or a number.")
+    return _("%(column)s is a nested object; expected a text or a number.")

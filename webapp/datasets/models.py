@@ -6,19 +6,43 @@ A version appears only when every row of its file was good; it never changes aft
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.db import models
+
+from webapp.accounts.models import Project, User, main_project_pk
+from webapp.accounts.roles import Right, projects_where
+from webapp.datasets.sentences import in_own_language
+
+
+class DatasetQuerySet(models.QuerySet["Dataset"]):
+    """The questions that are asked about datasets."""
+
+    def visible_to(self, user: User | AnonymousUser) -> DatasetQuerySet:
+        """Those of the projects that the user may see."""
+        return self.filter(project__in=projects_where(user, Right.VIEW))
 
 
 class Dataset(models.Model):
     """A named line of versions."""
 
-    name = models.CharField(max_length=120, unique=True)
+    name = models.CharField(max_length=120)
+    project = models.ForeignKey(
+        Project, on_delete=models.PROTECT, related_name="datasets", default=main_project_pk
+    )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="datasets"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = DatasetQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="dataset_names_differ")
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -92,6 +116,9 @@ class DatasetImport(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="imports"
     )
+    project = models.ForeignKey(
+        Project, on_delete=models.PROTECT, related_name="imports", default=main_project_pk
+    )
     dataset = models.ForeignKey(
         Dataset, on_delete=models.CASCADE, related_name="imports", null=True, blank=True
     )
@@ -114,6 +141,7 @@ class DatasetImport(models.Model):
     error_count = models.PositiveIntegerField(default=0)
     errors = models.JSONField(default=list)
     message = models.TextField(blank=True)
+    message_parts = models.JSONField(default=dict, blank=True)  # as `sentences.parts_of` makes them
     attempts = models.PositiveSmallIntegerField(default=0)  # workers that began it
     created_at = models.DateTimeField(auto_now_add=True)
     seen_at = models.DateTimeField(auto_now_add=True)
@@ -129,3 +157,16 @@ class DatasetImport(models.Model):
     def is_active(self) -> bool:
         """Whether a worker has it or will have it."""
         return self.state in {self.State.QUEUED, self.State.RUNNING}
+
+    @property
+    def verdict(self) -> str:
+        """Why it was rejected, in the language of who reads it."""
+        return in_own_language(self.message, self.message_parts)
+
+    @property
+    def row_errors(self) -> list[dict[str, Any]]:
+        """What is wrong in the rows, in the language of who reads it."""
+        return [
+            {**error, "message": in_own_language(error["message"], error.get("parts", {}))}
+            for error in self.errors
+        ]

@@ -10,6 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from django.utils.translation import gettext_noop as _
+
+from webapp.datasets.sentences import Sentence, parts_of
+
 MAX_LINE_BYTES = 32 * 1024 * 1024
 UTF8_BOM = b"\xef\xbb\xbf"
 LONGEST_MESSAGE = 300
@@ -19,7 +23,8 @@ class FileError(ValueError):
     """The whole file cannot be read; the message says why and what to do, and is never long."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(cut_text(message))
+        self.message = cut_text(message)
+        super().__init__(self.message)
 
 
 class Row(NamedTuple):
@@ -48,6 +53,10 @@ class RowError(NamedTuple):
     def shortened(self) -> RowError:
         """The same without any long text: fit to be stored and shown."""
         return self._replace(column=cut_text(self.column), message=cut_text(self.message))
+
+    def stored(self) -> dict[str, Any]:
+        """As an import keeps it: with what it takes to say it in another language."""
+        return {**self._asdict(), "parts": parts_of(self.message)}
 
 
 class NumberText(str):
@@ -92,7 +101,8 @@ def _skip_line(file: Any) -> int:
 def too_long(row: int) -> RowError:
     """The error of a line beyond the limit."""
     limit = MAX_LINE_BYTES // (1024 * 1024)
-    return RowError(row, "", "line_too_long", f"The line is longer than {limit} MiB.")
+    message = Sentence(_("The line is longer than %(limit)s MiB."), limit=limit)
+    return RowError(row, "", "line_too_long", message)
 
 
 def cut_text(text: str) -> str:
@@ -103,7 +113,8 @@ def cut_text(text: str) -> str:
 def text_fault(text: str) -> tuple[str, str] | None:
     """(code, sentence) when a text cannot be stored faithfully, else None."""
     if "\0" in text:
-        return "nul", "The text holds a NUL character (\\u0000); take it out."
+        return "nul", Sentence(_("The text holds a NUL character (\\u0000); take it out."))
     if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
-        return "surrogate", "The text holds half of a surrogate pair, which is no character."
+        message = _("The text holds half of a surrogate pair, which is no character.")
+        return "surrogate", Sentence(message)
     return None

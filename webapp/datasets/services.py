@@ -9,29 +9,40 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, TextField
+from django.db.models.functions import Cast, Length
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from training_core.contract.domains import DatasetRecord
 from training_core.contract.rundir import fsync_directory
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
+from webapp.audit.record import record
 from webapp.datasets import dispatch
 from webapp.datasets.imports import import_file, record_line, reject_import
 from webapp.datasets.mapping import Mapping
 from webapp.datasets.models import DatasetImport, DatasetVersion
+from webapp.datasets.sentences import Sentence
 
+T = TypeVar("T")
 SILENT_AFTER = timedelta(seconds=60)
 MOST_ATTEMPTS = 3
-KILLED = (
-    f"The worker that read the file was killed {MOST_ATTEMPTS} times, so nothing was imported. "
-    "The file may need more memory than there is: split it, or try again."
+LONGEST_SAMPLE_CHARS = 20_000
+"""Of a record's JSON, where samples are shown or tried."""
+KILLED = Sentence(
+    _(
+        "The worker that read the file was killed %(times)s times, so nothing was imported. The "
+        "file may need more memory than there is: split it, or try again."
+    ),
+    times=MOST_ATTEMPTS,
 )
 State = DatasetImport.State
 
@@ -40,8 +51,13 @@ class DatasetChangedError(RuntimeError):
     """A version's records are not those that its hash was taken from."""
 
 
-def store_upload(owner: User, file_name: str, chunks: Iterable[bytes]) -> DatasetImport:
-    """Write an upload to disk, whole, and open an import for it that waits for its columns."""
+def store_upload(
+    owner: User, file_name: str, chunks: Iterable[bytes], project: Project | None = None
+) -> DatasetImport:
+    """Write an upload to disk, whole, and open an import for it that waits for its columns.
+
+    Without a project it is one of the main project.
+    """
     folder = Path(settings.UPLOADS_DIR)
     folder.mkdir(parents=True, exist_ok=True)
     suffix = "".join(c for c in Path(file_name).suffix.lower() if c == "." or c.isalnum())
@@ -57,20 +73,56 @@ def store_upload(owner: User, file_name: str, chunks: Iterable[bytes]) -> Datase
         aside.rename(folder / name)
     finally:
         aside.unlink(missing_ok=True)
-    return DatasetImport.objects.create(
-        owner=owner, path=name, file_name=file_name[-255:], size_bytes=size, total=2 * size
+    return _open_import(owner, project or Project.objects.main(), name, file_name, size)
+
+
+@transaction.atomic
+def _open_import(
+    owner: User, project: Project, path: str, file_name: str, size: int
+) -> DatasetImport:
+    """The row of an upload, with its entry in the audit log."""
+    job = DatasetImport.objects.create(
+        owner=owner,
+        project=project,
+        path=path,
+        file_name=file_name[-255:],
+        size_bytes=size,
+        total=2 * size,
+    )
+    _note("dataset.upload", job, owner, after={"file": job.file_name, "bytes": size})
+    return job
+
+
+def _note(action: str, job: DatasetImport, actor: User, after: dict[str, Any]) -> None:
+    """An entry of the audit log about an import."""
+    label = job.name or job.file_name
+    record(
+        action,
+        actor=actor,
+        kind="import",
+        key=job.pk,
+        label=label,
+        project=job.project,
+        after=after,
     )
 
 
 def discard_upload(job: DatasetImport) -> None:
     """Forget an upload that is no file we read."""
     (Path(settings.UPLOADS_DIR) / job.path).unlink(missing_ok=True)
-    job.delete()
+    with transaction.atomic():
+        _note("dataset.discard", job, job.owner, after={"file": job.file_name})
+        job.delete()
 
 
 @transaction.atomic
-def start_import(job: DatasetImport, name: str, mapping: Mapping, delimiter: str) -> bool:
-    """Queue an import under its mapping; False when it was queued before."""
+def start_import(
+    job: DatasetImport, name: str, mapping: Mapping, delimiter: str, actor: User | None = None
+) -> bool:
+    """Queue an import under its mapping; False when it was queued before.
+
+    Without an actor its owner did it.
+    """
     values = {**mapping._asdict(), "delimiter": delimiter}
     moved = DatasetImport.objects.filter(
         pk=job.pk, state__in=[State.UPLOADED, State.REJECTED]
@@ -84,10 +136,12 @@ def start_import(job: DatasetImport, name: str, mapping: Mapping, delimiter: str
         error_count=0,
         errors=[],
         message="",
+        message_parts={},
         attempts=0,
         finished_at=None,
     )
     if moved:
+        _note("dataset.import", job, actor or job.owner, after={"name": name, **values})
         dispatch.send_import(job.pk)
     return bool(moved)
 
@@ -103,7 +157,7 @@ def run_import(import_id: UUID) -> None:
     ).update(state=State.RUNNING, seen_at=timezone.now(), done=0, attempts=F("attempts") + 1)
     if not claimed:
         return
-    job = DatasetImport.objects.select_related("owner", "version").get(pk=import_id)
+    job = DatasetImport.objects.select_related("owner", "project", "version").get(pk=import_id)
     if job.attempts > MOST_ATTEMPTS:
         reject_import(job, KILLED)
     else:
@@ -132,7 +186,7 @@ def find_version(version_id: str | UUID) -> DatasetVersion | None:
         return None
     return (
         DatasetVersion.objects.filter(pk=key, state=DatasetVersion.State.READY)
-        .select_related("dataset")
+        .select_related("dataset__project")
         .first()
     )
 
@@ -142,6 +196,26 @@ def sample_answers(version: DatasetVersion, most: int) -> list[str]:
     stride = max(1, -(-version.record_count // most))
     rows = version.records.annotate(place=F("index") % stride).filter(place=0).order_by("index")
     return [str(answer) for answer in rows.values_list("payload__answer", flat=True)[:most]]
+
+
+def sample_records(version: DatasetVersion, most: int) -> list[DatasetRecord]:
+    """Up to `most` training records, spread evenly over the version; none of the longest ones.
+
+    A record of megabytes would be shown to nobody and held in memory by many.
+    """
+    stride = max(1, -(-version.record_count // (2 * most)))
+    short = version.records.filter(split="train").annotate(
+        place=F("index") % stride, size=Length(Cast("payload", TextField()))
+    )
+    short = short.filter(size__lte=LONGEST_SAMPLE_CHARS).order_by("index")
+    rows = list(short.filter(place=0)[: 2 * most]) or list(short[:most])
+    return [DatasetRecord.model_validate(row.payload) for row in spread(rows, most)]
+
+
+def spread(items: Sequence[T], most: int) -> list[T]:
+    """Up to `most` of them, at even distances, the first one included."""
+    count = min(most, len(items))
+    return [items[place * len(items) // count] for place in range(count)]
 
 
 def write_version(version_id: str | UUID, path: Path) -> None:

@@ -14,7 +14,9 @@ import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from webapp.launcher import value_rules
 from webapp.launcher.errors import LauncherError
+from webapp.launcher.variables import LOOPBACK
 
 DEFAULT_HOST = "127.0.0.1"
 FIRST_PORT = 8000
@@ -56,8 +58,8 @@ def last_port(base: Path) -> list[int]:
 
 def checked_port(text: str) -> int:
     """The number, or a sentence."""
-    if not text.isdigit() or not 0 < int(text) < 65536:
-        raise LauncherError(f"TEMPER_PORT is {text!r}, which is no port number (1 to 65535).")
+    if wrong := value_rules.port(text):
+        raise LauncherError(f"TEMPER_PORT {wrong}.")
     return int(text)
 
 
@@ -105,6 +107,21 @@ def known_url(base: Path) -> str:
     except (OSError, ValueError, KeyError, TypeError):
         port = os.environ.get("TEMPER_PORT", str(FIRST_PORT))
         return base_url(host(), int(port) if port.isdigit() else FIRST_PORT)
+
+
+def public_url(base: Path) -> str:
+    """Where people open it: the proxy's origin where one ends TLS, else the server's own address.
+
+    The origin is the first in TEMPER_TRUSTED_ORIGINS, else https and the first name that
+    TEMPER_ALLOWED_HOSTS spells out.
+    """
+    if os.environ.get("TEMPER_TLS", "").lower() not in value_rules.YES:
+        return known_url(base)
+    origins = value_rules.split_list(os.environ.get("TEMPER_TRUSTED_ORIGINS", ""))
+    names = value_rules.split_list(os.environ.get("TEMPER_ALLOWED_HOSTS", ""))
+    spelled = [f"https://{name}" for name in names if name[0] not in "*." and name not in LOOPBACK]
+    whole = [origin for origin in origins if "*" not in origin]
+    return next(iter([*whole, *spelled]), known_url(base))
 
 
 def answers(url: str) -> bool:

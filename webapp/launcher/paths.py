@@ -15,12 +15,15 @@ from pathlib import Path
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from webapp.launcher.errors import LauncherError
+from webapp.launcher.variables import read_variable
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOCKET_ROOT = Path("/tmp")  # short; the directory below it is checked to be ours
 POSTGRES_PORT = 5432  # only a part of the socket's file name: nothing listens on TCP
 DATABASE_NAME = "temper"
 DATABASE_USER = "temper"
+RESTORE_NOTE = "restoring"
+"""File in the data directory that names a backup for as long as it is being restored."""
 
 
 def data_dir() -> Path:
@@ -69,12 +72,12 @@ def ensure_socket_dir(base: Path | None = None) -> Path:
 
 def uses_embedded_postgres() -> bool:
     """Whether no DATABASE_URL points to a server of somebody else's keeping."""
-    return not os.environ.get("DATABASE_URL")
+    return not read_variable("DATABASE_URL")
 
 
 def uses_embedded_valkey() -> bool:
     """Whether no REDIS_URL points to a server of somebody else's keeping."""
-    return not os.environ.get("REDIS_URL")
+    return not read_variable("REDIS_URL")
 
 
 def embedded_database_url(base: Path | None = None, name: str = DATABASE_NAME) -> str:
@@ -90,12 +93,12 @@ def embedded_redis_url(base: Path | None = None) -> str:
 
 def database_url() -> str:
     """DATABASE_URL, else the embedded PostgreSQL's socket."""
-    return os.environ.get("DATABASE_URL") or embedded_database_url()
+    return read_variable("DATABASE_URL") or embedded_database_url()
 
 
 def redis_url() -> str:
     """REDIS_URL, else the embedded Valkey's socket (a URL for redis-py)."""
-    return os.environ.get("REDIS_URL") or embedded_redis_url()
+    return read_variable("REDIS_URL") or embedded_redis_url()
 
 
 def celery_broker_url() -> str:

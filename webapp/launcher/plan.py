@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from webapp.launcher import value_rules
 from webapp.launcher.child import ChildSpec
 from webapp.launcher.errors import LauncherError
 from webapp.launcher.paths import REPOSITORY
@@ -30,11 +31,9 @@ WEB_NAME = "web"
 def worker_queues() -> list[str]:
     """The queues that this machine serves."""
     chosen = os.environ.get("TEMPER_WORKER_QUEUES", DEFAULT_QUEUES)
-    queues = [name.strip() for name in chosen.split(",") if name.strip()]
-    for name in queues:
-        if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
-            raise LauncherError(f"TEMPER_WORKER_QUEUES names a queue {name!r}: use letters, a-z.")
-    return list(dict.fromkeys(queues))
+    if wrong := value_rules.queues(chosen):
+        raise LauncherError(f"TEMPER_WORKER_QUEUES {wrong}.")
+    return list(dict.fromkeys(value_rules.split_list(chosen)))
 
 
 def serves_training(queues: list[str]) -> bool:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from webapp.launcher import value_rules
 from webapp.launcher.errors import LauncherError
 
 DEFAULT_UMASK = "077"
-PRIVATE = ("beat", "logs", "models", "runs", "uploads")
+PRIVATE = ("beat", "exports", "glass", "logs", "models", "runs", "uploads")
 
 
 def make_private(base: Path) -> None:
@@ -29,13 +30,6 @@ def make_private(base: Path) -> None:
 def chosen_umask() -> int:
     """TEMPER_UMASK as a number. Raises LauncherError for one that is none."""
     text = os.environ.get("TEMPER_UMASK") or DEFAULT_UMASK
-    try:
-        mask = int(text, 8)
-    except ValueError:
-        mask = -1
-    if not 0 <= mask <= 0o777 or mask & 0o700:
-        raise LauncherError(
-            f"TEMPER_UMASK is {text!r}; it must be octal and leave its owner everything, like 077"
-            " or 007."
-        )
-    return mask
+    if wrong := value_rules.umask(text):
+        raise LauncherError(f"TEMPER_UMASK {wrong}.")
+    return int(text, 8)

@@ -13,7 +13,7 @@ import tempfile
 
 import uvicorn
 
-from webapp.settings import UPLOADS_DIR, env_bool
+from webapp.settings import TRUSTED_PROXIES, UPLOADS_DIR
 
 OPEN_STREAMS_PATIENCE_S = 3
 
@@ -25,7 +25,9 @@ def main(descriptor: int) -> None:
         "webapp.asgi:application",
         lifespan="off",
         access_log=False,
-        proxy_headers=env_bool("TEMPER_TLS", default=False),
+        log_config=None,  # Django's, which hides secrets and can write JSON
+        proxy_headers=bool(TRUSTED_PROXIES),
+        forwarded_allow_ips=TRUSTED_PROXIES,
         timeout_graceful_shutdown=OPEN_STREAMS_PATIENCE_S,
     )
     with socket.socket(fileno=descriptor) as listening:

@@ -16,14 +16,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from webapp.launcher import addresses, database_steps, plan
+from webapp.launcher import addresses, database_steps, joining, plan
 from webapp.launcher.console import Console, installed_size, readable_size, size_of
 from webapp.launcher.errors import LauncherError
 from webapp.launcher.gpus import find_gpus
 from webapp.launcher.instance_lock import instance_lock
 from webapp.launcher.leftovers import take_down_leftovers
 from webapp.launcher.logs import log_path, tail
-from webapp.launcher.paths import REPOSITORY, data_dir, uses_embedded_postgres, uses_embedded_valkey
+from webapp.launcher.paths import (
+    REPOSITORY,
+    RESTORE_NOTE,
+    data_dir,
+    uses_embedded_postgres,
+    uses_embedded_valkey,
+)
 from webapp.launcher.privacy import make_private
 from webapp.launcher.process_tree import ProcessTree
 from webapp.launcher.servers import start_postgres, start_valkey
@@ -60,6 +66,7 @@ class Up:
         """Start, watch, stop. Returns when everything has ended."""
         make_private(self.base)
         with instance_lock(self.base):
+            self._refuse_half_restored()
             tree = ProcessTree(self.base, self.console.say)
             with self._signals_handled(tree):
                 try:
@@ -71,6 +78,15 @@ class Up:
                 finally:
                     self.is_starting = False
                     self._stop(tree)
+
+    def _refuse_half_restored(self) -> None:
+        """A restore that was interrupted is finished first: its database may be empty."""
+        note = self.base / RESTORE_NOTE
+        if note.exists():
+            raise LauncherError(
+                f"A restore of {note.read_text()} was interrupted: repeat `manage.py restore "
+                f"{note.read_text()}`, or remove {note} to begin without it."
+            )
 
     def _start(self, tree: ProcessTree) -> None:
         """Every step until the page can be opened."""
@@ -86,7 +102,9 @@ class Up:
         start_postgres(tree, self.base, self.console)
         start_valkey(tree, self.base, self.console)
         if self.workers_only:
-            self._require_current_schema()
+            with self.console.step("joining") as notes:
+                joining.require_same_installation()
+                notes += ["same storage, code and schema as the web host"]
         else:
             self._prepare_database()
             self._start_web(tree)
@@ -99,13 +117,6 @@ class Up:
         database_steps.disconnect()
         say("Ctrl+C stops everything.")
 
-    def _require_current_schema(self) -> None:
-        """Workers of another host must not run ahead of the schema."""
-        if database_steps.pending_migrations():
-            raise LauncherError(
-                "The database is behind this code: run `manage.py up` on the web host first."
-            )
-
     def _prepare_database(self) -> None:
         """Schema, static files, first data."""
         with self.console.step("migrations") as notes:
@@ -117,6 +128,7 @@ class Up:
             notes += [size if collected else f"{size}, unchanged"]
         with self.console.step("first data") as notes:
             database_steps.seed()
+            joining.leave_markers()
             notes += [f"database {readable_size(database_steps.database_size())}"]
 
     def _start_web(self, tree: ProcessTree) -> None:

@@ -14,6 +14,7 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.runs.models import Run
@@ -36,7 +37,7 @@ def signed_in_or_401(view: View[P]) -> View[P]:
 
 def unauthorised() -> HttpResponse:
     """Says that one has to sign in."""
-    return JsonResponse({"error": {"field": "", "message": "Sign in first."}}, status=401)
+    return JsonResponse({"error": {"field": "", "message": _("Sign in first.")}}, status=401)
 
 
 def visible_run_ids(user: User | AnonymousUser, run_ids: Collection[UUID]) -> set[UUID]:
@@ -53,5 +54,5 @@ def get_runs_for_user(user: User | AnonymousUser, run_ids: Sequence[UUID]) -> li
         found = {run.pk: run for run in Run.objects.visible_to(user).filter(pk__in=run_ids)}
     for run_id in run_ids:
         if run_id not in found:
-            raise Http404(f"There is no run {run_id}.")
+            raise Http404(_("There is no run %(id)s.") % {"id": run_id})
     return [found[run_id] for run_id in run_ids]

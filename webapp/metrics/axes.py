@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, get_args
 from uuid import UUID
 
 import numpy as np
+from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from webapp.metrics.models import MetricSegment, MetricSeries
@@ -29,17 +30,18 @@ class AxisInfo(NamedTuple):
     """How an axis is labelled."""
 
     title: str
+    """In English, as files have it; a figure translates it."""
     unit: str
     counter: str | None = None
     """Metric whose value is the place on the axis."""
 
 
 AXES: dict[AxisKind, AxisInfo] = {
-    "step": AxisInfo("step", "steps"),
-    "relative": AxisInfo("training time", "s"),
-    "wall": AxisInfo("time", "ms since 1970"),
-    "tokens": AxisInfo("completion tokens", "tokens", "num_tokens"),
-    "prompts": AxisInfo("prompts", "prompts", "num_prompts"),
+    "step": AxisInfo(gettext_noop("step"), "steps"),
+    "relative": AxisInfo(gettext_noop("training time"), "s"),
+    "wall": AxisInfo(gettext_noop("time"), "ms since 1970"),
+    "tokens": AxisInfo(gettext_noop("completion tokens"), "tokens", "num_tokens"),
+    "prompts": AxisInfo(gettext_noop("prompts"), "prompts", "num_prompts"),
 }
 
 

@@ -186,6 +186,11 @@ def get_hub() -> Hub:
     return _hubs.setdefault(asyncio.get_running_loop(), Hub())
 
 
+def open_streams() -> int:
+    """Streams that are open now, of all event loops of this process."""
+    return sum(sum(map(len, tuple(hub.by_session.values()))) for hub in tuple(_hubs.values()))
+
+
 def _parameters() -> dict[str, Any]:
     """Django's connection parameters, for a plain connection outside of its pool."""
     parameters = connections["default"].get_connection_params()

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from django.utils.translation import gettext
 from plotly.offline import get_plotlyjs
 
 from webapp.metrics.axes import AXES
-from webapp.metrics.catalogue import describe, is_evaluation
+from webapp.metrics.catalogue import describe, is_evaluation, unit_of
 from webapp.metrics.curves import Curve, CurveQuery, Line
 
 BLUE, RAW, BAND = "#0072b2", "rgba(0,114,178,0.3)", "rgba(0,114,178,0.15)"
@@ -43,21 +44,22 @@ def make_figure(curve: Curve, query: CurveQuery, intervals: list[dict[str, Any]]
         _add_band(figure, curve)
     else:
         mode = "lines+markers" if is_evaluation(curve.key) or len(curve.line.x) < 3 else "lines"
-        _add_line(figure, curve.line, "measured", RAW if smoothed else BLUE, mode)
+        _add_line(figure, curve.line, gettext("measured"), RAW if smoothed else BLUE, mode)
     if smoothed:
-        _add_line(figure, smoothed, f"smoothed ({query.weight:g})", BLUE, "lines")
+        name = gettext("smoothed (%(weight)s)") % {"weight": f"{query.weight:g}"}
+        _add_line(figure, smoothed, name, BLUE, "lines")
     elif curve.band is not None:
-        _add_line(figure, curve.line, "measured", BLUE, "lines")
+        _add_line(figure, curve.line, gettext("measured"), BLUE, "lines")
     _add_intervals(figure, intervals)
     _add_nonfinite(figure, curve.line)
-    unit = describe(curve.key).unit
+    unit = unit_of(describe(curve.key))
     figure.update_layout(
         template="plotly_white",
         height=HEIGHT,
         margin={"l": 60, "r": 16, "t": 8, "b": 44},
         hovermode="x unified",
         showlegend=False,
-        xaxis_title={"text": AXES[query.axis].title},
+        xaxis_title={"text": gettext(AXES[query.axis].title)},
         yaxis_title={"text": escape(f"{curve.key} [{unit}]" if unit else curve.key)},
     )
     return figure
@@ -65,11 +67,16 @@ def make_figure(curve: Curve, query: CurveQuery, intervals: list[dict[str, Any]]
 
 def caption(curve: Curve) -> str:
     """What is drawn, in words."""
-    drawn = len(curve.line.x)
-    bad = f", {curve.bad} not finite" if curve.bad else ""
-    if curve.exact:
-        return f"all {curve.n_total:,} points{bad}"
-    return f"{drawn:,} of {curve.n_total:,} points, extremes exact{bad}"
+    if curve.exact and curve.bad:
+        words = gettext("all %(total)s points, %(bad)s not finite")
+    elif curve.exact:
+        words = gettext("all %(total)s points")
+    elif curve.bad:
+        words = gettext("%(drawn)s of %(total)s points, extremes exact, %(bad)s not finite")
+    else:
+        words = gettext("%(drawn)s of %(total)s points, extremes exact")
+    total, drawn = f"{curve.n_total:,}", f"{len(curve.line.x):,}"
+    return words % {"total": total, "drawn": drawn, "bad": curve.bad}
 
 
 def escape(text: str) -> str:
@@ -110,7 +117,11 @@ def _add_intervals(figure: go.Figure, intervals: list[dict[str, Any]]) -> None:
         y += [interval["low"], interval["high"], None]
     if x:
         figure.add_scatter(
-            x=x, y=y, name="95 % interval", mode="lines", line={"color": BLUE, "width": 1}
+            x=x,
+            y=y,
+            name=gettext("95 %% interval") % {},
+            mode="lines",
+            line={"color": BLUE, "width": 1},
         )
 
 
@@ -122,7 +133,7 @@ def _add_nonfinite(figure: go.Figure, line: Line) -> None:
             x=line.x[bad],
             y=np.zeros(int(bad.sum())),
             yaxis="y2",
-            name="not finite",
+            name=gettext("not finite"),
             mode="markers",
             marker={"symbol": "x", "color": VERMILION, "size": 7},
             text=[str(value) for value in line.y[bad]],

@@ -22,6 +22,11 @@ from django.utils import timezone
 from webapp.metrics.models import LiveEvent
 
 CHANNEL = "temper_live"
+PROJECT_TOPICS = frozenset({"runs", "datasets", "models", "glass"})
+"""Topics of which everybody hears the shares of their projects."""
+OF_PROJECT = "@"
+CURATORS = "curators"
+"""The part of a share for who may change all datasets of the project."""
 KEEP = timedelta(days=7)
 KEEP_ROWS = 2_000_000
 LOOK_BACK = timedelta(seconds=5)
@@ -54,16 +59,37 @@ def run_topic(run_id: UUID) -> str:
     return f"run:{run_id}"
 
 
+def project_topic(name: str, project_id: int | None, part: str = "") -> str:
+    """One project's share of a topic that pages know as `runs`, `datasets`, `models` or `glass`.
+
+    With a part it is what not every member may hear (`CURATORS`, `owner_part`). A stored row always
+    has a project; only the type of a field with a default says otherwise.
+    """
+    return f"{name}{OF_PROJECT}{project_id}{':' if part else ''}{part}"
+
+
+def owner_part(user_id: int) -> str:
+    """The part of a share that one person alone hears."""
+    return f"user{user_id}"
+
+
 def publish(topic: str, kind: str, data: dict[str, Any]) -> None:
-    """Tell the pages that listen to a topic; takes effect when the transaction commits."""
+    """Tell the pages that listen to a topic; takes effect when the transaction commits.
+
+    Raises ValueError for one of `PROJECT_TOPICS` as it is: its hints name things of one project, so
+    they go to its share alone (`project_topic`).
+    """
+    if topic in PROJECT_TOPICS:
+        raise ValueError(f"A hint on {topic} must go to a project's share: project_topic().")
     LiveEvent.objects.create(topic=topic, kind=kind, data=data)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_notify(%s, '')", [CHANNEL])
 
 
 def make_hint(event_id: int, topic: str, kind: str, data: Any) -> Hint:
-    """A row as a hint."""
-    text = json.dumps({"topic": topic, "kind": kind, "data": data}, separators=(",", ":"))
+    """A row as a hint; pages hear a project's share under the topic's own name."""
+    known = topic.partition(OF_PROJECT)[0]
+    text = json.dumps({"topic": known, "kind": kind, "data": data}, separators=(",", ":"))
     return Hint(event_id, topic, text)
 
 

@@ -1,4 +1,4 @@
-"""What happened at which step of a run: attempts, stages, checkpoints, evaluations with intervals.
+"""What happened at which step of a run: attempts, stages, checkpoints, comments, evaluations.
 
 Used by the keys endpoint and the report; drawn as markers over the curves.
 """
@@ -25,8 +25,16 @@ def marks_of(run: Run) -> dict[str, Any]:
             {"step": c.step, "best": c.is_best, "removed": c.removed_at is not None}
             for c in run.checkpoints.order_by("step")
         ],
+        "comments": _commented_steps(run),
         "evaluations": evaluation_intervals(run),
     }
+
+
+def _commented_steps(run: Run) -> list[int]:
+    """Steps that somebody said something about."""
+    standing = run.comments.filter(deleted_at=None).order_by("step")
+    steps = standing.values_list("step", flat=True).distinct()
+    return [step for step in steps if step is not None]
 
 
 def evaluation_intervals(run: Run) -> dict[str, list[dict[str, Any]]]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webapp.metrics.axes import AXES
-from webapp.metrics.catalogue import describe, is_evaluation
+from webapp.metrics.catalogue import describe, is_evaluation, meaning_of, unit_of
 from webapp.metrics.curves import Band, Curve, CurveQuery, CurveSet, Line
 
 VERSION = 1
@@ -48,7 +48,7 @@ def encode(query: CurveQuery, answer: CurveSet) -> dict[str, Any]:
         "smooth": query.weight,
         "budget": query.budget,
         "cursor": ".".join(map(str, answer.versions)),
-        "metrics": {key: metric_facts(key) for key in query.keys},
+        "metrics": {key: metric_words(key) for key in query.keys},
         "curves": curves,
         "arrays": pool.encoded,
     }
@@ -65,6 +65,12 @@ def metric_facts(key: str) -> dict[str, Any]:
         "wall_clock": metric.wall_clock,
         "evaluation": is_evaluation(key),
     }
+
+
+def metric_words(key: str) -> dict[str, Any]:
+    """The same in the reader's language."""
+    metric = describe(key)
+    return {**metric_facts(key), "unit": unit_of(metric), "meaning": meaning_of(metric)}
 
 
 def _curve(pool: ArrayPool, query: CurveQuery, curve: Curve) -> dict[str, Any]:

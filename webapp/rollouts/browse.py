@@ -14,19 +14,21 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from webapp.rollouts.models import Rollout, RolloutGroup
 
 LISTED = 200
-OUTCOMES: dict[str, tuple[str, Q]] = {
-    "passed": ("some passed", Q(passed__gt=0)),
-    "failed": ("none passed", Q(passed=0)),
-    "mixed": ("mixed", Q(zero_spread=False)),
-    "zero_spread": ("zero spread", Q(zero_spread=True)),
-    "truncated": ("cut off", Q(truncated__gt=0)),
-    "unscored": ("unscored", Q(unscored__gt=0)),
+OUTCOMES: dict[str, tuple[str | Promise, Q]] = {
+    "passed": (_("some passed"), Q(passed__gt=0)),
+    "failed": (_("none passed"), Q(passed=0)),
+    "mixed": (_("mixed"), Q(zero_spread=False)),
+    "zero_spread": (_("zero spread"), Q(zero_spread=True)),
+    "truncated": (_("cut off"), Q(truncated__gt=0)),
+    "unscored": (_("unscored"), Q(unscored__gt=0)),
 }
-KINDS = {"train": "Training", "evaluate": "Evaluation"}
+KINDS: dict[str, str | Promise] = {"train": _("Training"), "evaluate": _("Evaluation")}
 VIEWS = ("side", "stack")
 
 
@@ -109,13 +111,13 @@ class Browser:
     @property
     def outcomes(self) -> dict[str, str]:
         """Outcome filters and their words."""
-        return {key: words for key, (words, _) in OUTCOMES.items()}
+        return {key: str(words) for key, (words, _fit) in OUTCOMES.items()}
 
 
 def browse(run_id: UUID, query: RolloutQuery) -> Browser:
     """What the tab shows."""
     live = RolloutGroup.objects.filter(run_id=run_id, superseded=False)
-    kinds = {k: words for k, words in KINDS.items() if live.filter(kind=k).exists()}
+    kinds = {k: str(words) for k, words in KINDS.items() if live.filter(kind=k).exists()}
     kind = query.kind if query.kind in kinds else next(iter(kinds), "")
     of_kind = live.filter(kind=kind)
     last = of_kind.order_by("-step").values_list("step", flat=True).first()

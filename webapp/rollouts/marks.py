@@ -9,18 +9,20 @@ import math
 import re
 from typing import Any, NamedTuple
 
-from django.utils.html import escape
+from django.utils.functional import Promise
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext, gettext_lazy
 
 SPECIAL = re.compile(
     r"<\|[^<>|\s]{1,60}\|>|</?s>|<(?:pad|unk|bos|eos|mask)>|\[(?:PAD|UNK|CLS|SEP)\]"
 )
-STATUS_WORDS = {
-    "abstain": "abstained",
-    "error": "failed",
-    "timeout": "timed out",
-    "gold_bad": "answer unusable",
-    "skipped": "skipped",
+STATUS_WORDS: dict[str, str | Promise] = {
+    "abstain": gettext_lazy("abstained"),
+    "error": gettext_lazy("failed"),
+    "timeout": gettext_lazy("timed out"),
+    "gold_bad": gettext_lazy("answer unusable"),
+    "skipped": gettext_lazy("skipped"),
 }
 WIDTH = 100.0
 
@@ -46,7 +48,7 @@ class ScoreBar(NamedTuple):
 def mark_special(text: str) -> SafeString:
     """The text as safe HTML with special tokens in boxes; a text of nothing says so."""
     if not text:
-        return mark_safe('<span class="special">(empty)</span>')
+        return format_html('<span class="special">{}</span>', gettext("(empty)"))
     found: list[str] = []
     start = 0
     for match in SPECIAL.finditer(text):
@@ -68,7 +70,7 @@ def _bar(score: dict[str, Any]) -> ScoreBar:
     name, weight = str(score.get("name", "")), float(_number(score.get("weight")) or 0)
     explanation = str(score.get("explanation") or "")
     if status != "ok" or value is None:
-        words = STATUS_WORDS.get(str(status), str(status))
+        words = str(STATUS_WORDS.get(str(status), status))
         return ScoreBar(name, weight, words, explanation, False, 0, 0, 0, "calm")
     if not math.isfinite(value):
         return ScoreBar(name, weight, str(value), explanation, True, 0, 0, 0, "bad")

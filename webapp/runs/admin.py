@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.contrib import admin
 from unfold.admin import ModelAdmin
 
+from webapp.audit.admin import AuditedAdmin
 from webapp.runs.models import Attempt, Checkpoint, ControlRequest, Run, RunEvent, RunNotice
 
 
@@ -29,11 +30,11 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
 
 @admin.register(Run)
-class RunAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class RunAdmin(AuditedAdmin, ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Name and owner may be changed; all else is the control plane's or the directory's."""
 
-    list_display = ("number", "name", "owner", "state", "cause", "step", "attempt", "lease_owner")
-    list_filter = ("state",)
+    list_display = ("number", "name", "owner", "project", "state", "cause", "step", "lease_owner")
+    list_filter = ("state", "project")
     search_fields = ("name", "number", "id")
     editable = ("name", "owner")
 

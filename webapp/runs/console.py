@@ -1,4 +1,4 @@
-"""Read a trainer's console log by byte offset. Called by the logs tab.
+"""Read a trainer's console log by byte offset. Called by the logs tab and the API.
 
 The file only grows. A piece ends at a line end where there is one, so that no character and no
 line is torn, and the next piece begins at the offset that came with it.
@@ -32,6 +32,15 @@ class Piece(NamedTuple):
     """Bytes of the file now."""
 
 
+class TextPiece(NamedTuple):
+    """The same as text, with the colour codes of a terminal."""
+
+    text: str
+    start: int
+    end: int
+    size: int
+
+
 class Hit(NamedTuple):
     """A line that holds what was searched."""
 
@@ -53,6 +62,14 @@ def read_from(path: Path, offset: int) -> Piece:
     if not 0 <= offset <= size:
         return read_tail(path)
     return _read(path, offset, PIECE_BYTES, size, skip_torn_line=False)
+
+
+def read_text_from(path: Path, offset: int) -> TextPiece:
+    """What follows after an offset, for programs; nothing beyond the end."""
+    size = _size(path)
+    start, content = _read_bytes(path, min(offset, size), PIECE_BYTES, skip_torn_line=False)
+    text = content.decode("utf-8", errors="replace")
+    return TextPiece(text, start, start + len(content), size)
 
 
 def search(path: Path, words: str) -> tuple[list[Hit], int]:
@@ -83,12 +100,19 @@ def _size(path: Path) -> int:
 
 def _read(path: Path, start: int, most: int, size: int, *, skip_torn_line: bool) -> Piece:
     """One piece."""
+    start, content = _read_bytes(path, start, most, skip_torn_line=skip_torn_line)
+    text = content.decode("utf-8", errors="replace")
+    return Piece(ansi_to_html(text), start, start + len(content), size)
+
+
+def _read_bytes(path: Path, start: int, most: int, *, skip_torn_line: bool) -> tuple[int, bytes]:
+    """(where it begins, whole lines); nothing of a file that cannot be read."""
     try:
         with path.open("rb") as file:
             file.seek(start)
             content = file.read(most)
     except OSError:
-        return Piece(ansi_to_html(""), start, start, size)
+        return start, b""
     if skip_torn_line and b"\n" in content:
         torn = content.index(b"\n") + 1
         start, content = start + torn, content[torn:]
@@ -97,5 +121,4 @@ def _read(path: Path, start: int, most: int, size: int, *, skip_torn_line: bool)
         content = content[:whole]
     elif whole == 0 and len(content) < most and content:
         content = b""  # an unfinished line: it comes with its end
-    text = content.decode("utf-8", errors="replace")
-    return Piece(ansi_to_html(text), start, start + len(content), size)
+    return start, content

@@ -11,8 +11,10 @@ import shutil
 from pathlib import Path
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
+from webapp.runs.model_files import MOMENTS
 from webapp.runs.model_paths import find_model_directory
 
 CHECKPOINT_BYTES_PER_PARAMETER = 12
@@ -30,11 +32,11 @@ def problem_with_space(spec: RunSpec, directory: Path | None = None) -> str:
     free = shutil.disk_usage(_existing(Path(settings.RUNS_DIR))).free
     if needed <= free:
         return ""
-    return (
-        f"The run needs about {_gb(needed)} of disk for {checkpoints_kept(spec)} checkpoints, but "
-        f"only {_gb(free)} are free where runs are kept. Delete old runs, lower "
-        f"checkpoint.keep_last, or point TEMPER_DATA_DIR to a larger disk."
-    )
+    return _(
+        "The run needs about %(needed)s of disk for %(count)s checkpoints, but only %(free)s are "
+        "free where runs are kept. Delete old runs, lower checkpoint.keep_last, or point "
+        "TEMPER_DATA_DIR to a larger disk."
+    ) % {"needed": _gb(needed), "count": checkpoints_kept(spec), "free": _gb(free)}
 
 
 def needed_bytes(spec: RunSpec) -> int:
@@ -55,7 +57,9 @@ def parameters_of(ref: str) -> int:
     directory = find_model_directory(ref)
     try:
         size = (
-            sum(file.stat().st_size for file in directory.glob("*.safetensors")) if directory else 0
+            sum(f.stat().st_size for f in directory.glob("*.safetensors") if f.name != MOMENTS)
+            if directory
+            else 0
         )
     except OSError:
         size = 0

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from django.contrib.auth.models import AnonymousUser
+from django.utils.translation import gettext as _
 
 from training_core.contract.field_errors import FieldError
 from training_core.contract.spec import RunSpec
 from training_core.contract.yaml_text import ParsedYaml
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
+from webapp.runs.access import find_launch_project, launchable_projects
 from webapp.runs.forecast import Forecast, Queue, forecast, queue_now
 from webapp.runs.forms import (
     LaunchForm,
@@ -29,11 +30,14 @@ from webapp.runs.forms import (
     sections_of,
 )
 from webapp.runs.origins import Origin, find_origin, new_key
+from webapp.runs.preset_cards import Timing, timing_of
 from webapp.runs.refusals import LaunchRefused
 from webapp.runs.services import KEY_FORM
 from webapp.runs.spec_diff import Change, diff_documents
 from webapp.ui.schema_form.build import BuiltForm
 
+PROJECT = "project"
+"""Path of errors that concern no field of the spec but where the run is to belong."""
 MODES = {"show:form": "form", "show:yaml": "yaml"}
 
 
@@ -42,6 +46,8 @@ class Editor:
     """What the launch page shows."""
 
     origin: Origin
+    user: User
+    """Who asks."""
     mode: Literal["form", "yaml"] = "form"
     key: str = field(default_factory=new_key)
     form: LaunchForm | None = None
@@ -54,6 +60,14 @@ class Editor:
     """Why the launch was refused, when it is no field's fault."""
     extra_errors: list[FieldError] = field(default_factory=list)
     """Errors that only the launch itself found."""
+    projects: list[Project] = field(default_factory=list)
+    """Projects in which the person may launch."""
+    project: Project | None = None
+    """The one that the run will belong to."""
+    is_guess: bool = False
+    """Whether nothing speaks for that project more than for the others."""
+    project_fault: str = ""
+    """Why the project that the browser named is not the one."""
     shown: str = ""
     """Path of the part to bring into view."""
     was_submitted: bool = False
@@ -63,25 +77,62 @@ class Editor:
     """What the YAML text says and where, when it is YAML."""
 
     @classmethod
-    def opening(cls, origin: Origin) -> Editor:
-        """The page as it opens."""
-        return cls(origin, form=LaunchForm(origin.document(), origin.document()))
+    def opening(
+        cls,
+        user: User,
+        origin: Origin,
+        chosen: Project | None = None,
+        projects: list[Project] | None = None,
+    ) -> Editor:
+        """The page as it opens.
+
+        `chosen` is the project that the person looks at; `projects` are those in which they may
+        launch, where the caller has them already.
+        """
+        editor = cls(origin, user)
+        editor._settle_project(projects, chosen)
+        editor.form = LaunchForm(origin.document(), origin.document(), editor.project)
+        return editor
 
     @classmethod
-    def from_post(cls, user: User | AnonymousUser, posted: Mapping[str, str]) -> Editor:
+    def from_post(
+        cls, user: User, posted: Mapping[str, str], projects: list[Project] | None = None
+    ) -> Editor:
         """The page as a browser sent it."""
         origin = find_origin(user, posted)
-        editor = cls(origin, key=posted.get("idempotency_key", ""), was_submitted=True)
-        base = origin.document()
+        editor = cls(origin, user, key=posted.get("idempotency_key", ""), was_submitted=True)
+        editor._settle_project(projects, named=posted.get("project", ""))
+        base, project = origin.document(), editor.project
         if posted.get("mode") == "yaml":
             editor.mode, editor.text = "yaml", posted.get("yaml", "").replace("\r\n", "\n")
             editor.parsed, editor.syntax_fault = read_yaml(editor.text)
             if editor.parsed is not None:
-                editor.form = LaunchForm(editor.parsed.document, base)
+                editor.form = LaunchForm(editor.parsed.document, base, project)
         else:
-            editor.form = LaunchForm.from_post(posted, base)
+            editor.form = LaunchForm.from_post(posted, base, project)
         editor.posted = posted
         return editor
+
+    def _settle_project(
+        self,
+        projects: list[Project] | None,
+        chosen: Project | None = None,
+        named: str = "",
+    ) -> None:
+        """Where the run will belong: as named, as what it starts from, as looked at, as usual."""
+        self.projects = list(launchable_projects(self.user)) if projects is None else projects
+        by_name = next((each for each in self.projects if each.slug == named), None)
+        wishes = (by_name, self.origin.project, chosen)
+        fitting = (each for each in wishes if each in self.projects)
+        found = next(fitting, None) or find_launch_project(self.user, self.projects)
+        self.project = found or next(iter(self.projects), None)
+        self.is_guess = found is None
+        if named and by_name is None:
+            # Not to another audience without a word.
+            self.project_fault = _(
+                "You may not launch in the project that was chosen; the form says %(project)s "
+                "now. Look at it and launch again."
+            ) % {"project": self.project}
 
     def do(self, action: str) -> None:
         """Turn to the other side, or change the form's structure."""
@@ -93,23 +144,24 @@ class Editor:
             try:
                 self.shown = self.form.change(action)
             except ValueError as error:
-                self.refusal = f"The form could not be changed: {error}."
+                words = _("The form could not be changed: %(reason)s.")
+                self.refusal = words % {"reason": error}
 
     def _turn_to(self, action: str) -> None:
         """Show the other side; YAML that the controls could not show whole stays YAML."""
         if action == "show:yaml":
             if self.mode == "form" and self.form is not None:
                 self.text = self.form.yaml()
-                self.parsed, _ = read_yaml(self.text)
+                self.parsed = read_yaml(self.text)[0]
             self.mode = "yaml"
         elif self.form is not None and self.form.is_legible and fits_the_form(self.form.document):
             self.mode = "form"
         else:
-            self.refusal = "The form cannot show this text yet; mend what is listed below."
+            self.refusal = _("The form cannot show this text yet; mend what is listed below.")
 
     def launchable_spec(self) -> RunSpec | None:
         """The spec, when nothing is wrong with it."""
-        if self.form is None or not self.form.checked.is_launchable:
+        if self.form is None or self.project_fault or not self.form.checked.is_launchable:
             return None
         return self.form.checked.spec
 
@@ -126,7 +178,14 @@ class Editor:
         """Everything that is wrong, at its path."""
         if self.form is None:
             return [FieldError("", self.syntax_fault)]
-        return [*self.form.checked.errors, *self.extra_errors]
+        project = [FieldError(PROJECT, self.project_fault)] if self.project_fault else []
+        return [*project, *self.form.checked.errors, *self.extra_errors]
+
+    @property
+    def shows_project(self) -> bool:
+        """Whether the page asks for the project, or says which it is."""
+        is_elsewhere = self.origin.project not in (None, self.project)
+        return len(self.projects) > 1 or bool(self.project_error) or is_elsewhere
 
     @property
     def faults(self) -> list[YamlFault]:
@@ -139,7 +198,14 @@ class Editor:
     @cached_property
     def built(self) -> BuiltForm | None:
         """The controls."""
-        return self.form.build(self.errors) if self.form is not None else None
+        if self.form is None:
+            return None
+        return self.form.build([error for error in self.errors if error.path != PROJECT])
+
+    @property
+    def project_error(self) -> str:
+        """What is wrong with the choice of the project; empty when nothing is."""
+        return next((error.message for error in self.errors if error.path == PROJECT), "")
 
     @property
     def sections(self) -> list[ShownSection]:
@@ -153,11 +219,25 @@ class Editor:
             return self.text
         return self.form.yaml()
 
+    @property
+    def whole_document(self) -> dict[str, Any]:
+        """The document, with all defaults where it is valid; empty when there is none."""
+        if self.form is None:
+            return {}
+        spec = self.form.checked.spec
+        return self.form.document if spec is None else spec.model_dump(mode="json")
+
     @cached_property
     def forecast(self) -> Forecast | None:
         """What the run will do; None while the spec is not valid."""
         spec = self.form.checked.spec if self.form is not None else None
         return forecast(spec) if spec is not None else None
+
+    @cached_property
+    def timing(self) -> Timing | None:
+        """How long it takes; known for presets as they stand."""
+        preset = self.origin.as_preset
+        return timing_of(self.user, preset) if preset is not None and not self.changes else None
 
     @cached_property
     def queue(self) -> Queue:

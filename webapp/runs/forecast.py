@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from training_core.contract.rewards import WeightedSumReward
 from training_core.contract.spec import RunSpec
@@ -57,13 +59,15 @@ class Queue(NamedTuple):
     def sentence(self) -> str:
         """In words."""
         if not self.slots:
-            return "No worker takes runs now; it will wait until one starts."
+            return _("No worker takes runs now; it will wait until one starts.")
         if self.waiting:
-            runs = "run waits" if self.waiting == 1 else "runs wait"
-            return f"{self.waiting} {runs} before it."
+            words = ngettext(
+                "%(count)s run waits before it.", "%(count)s runs wait before it.", self.waiting
+            )
+            return words % {"count": self.waiting}
         if self.busy < self.slots:
-            return "A worker is free: it starts at once."
-        return "All workers are busy; it is next."
+            return _("A worker is free: it starts at once.")
+        return _("All workers are busy; it is next.")
 
 
 def forecast(spec: RunSpec) -> Forecast:
@@ -111,22 +115,26 @@ def _warnings(spec: RunSpec, rl: list[RlStage]) -> Iterator[str]:
     """What is allowed and yet worth a second look."""
     for stage in spec.stages:
         if stage.optimiser.learning_rate == 0:
-            yield f"{stage.name}: the learning rate is 0, so nothing is learnt (a control)."
+            words = _("%(stage)s: the learning rate is 0, so nothing is learnt (a control).")
+            yield words % {"stage": stage.name}
     for stage in rl:
         if stage.shuffle_rewards:
-            yield f"{stage.name}: rewards are shuffled, so nothing can be learnt (a control)."
+            words = _("%(stage)s: rewards are shuffled, so nothing can be learnt (a control).")
+            yield words % {"stage": stage.name}
         if stage.group_size < 4:
-            yield f"{stage.name}: groups of {stage.group_size} often agree, and then teach nothing."
+            words = _("%(stage)s: groups of %(size)s often agree, and then teach nothing.")
+            yield words % {"stage": stage.name, "size": stage.group_size}
     if not spec.evaluation.at_start:
-        yield "Without an evaluation at the start there is no base to compare with."
+        yield _("Without an evaluation at the start there is no base to compare with.")
     idle = [domain.name for domain in spec.domains if domain.weight == 0]
     if idle:
-        yield f"Never trained on, only evaluated: {', '.join(idle)} (weight 0)."
+        words = _("Never trained on, only evaluated: %(domains)s (weight 0).")
+        yield words % {"domains": ", ".join(idle)}
     root = spec.reward.root
     if isinstance(root, WeightedSumReward) and any(term.weight == 0 for term in root.terms):
-        yield "A reward with weight 0 is measured and does not count."
+        yield _("A reward with weight 0 is measured and does not count.")
     if rl and not any(stage.type == "sft" for stage in spec.stages):
-        yield "Without a warm-up stage the model must find the answer format by chance."
+        yield _("Without a warm-up stage the model must find the answer format by chance.")
 
 
 def _existing(path: Path) -> Path:

@@ -11,6 +11,8 @@ import os
 import shutil
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 from training_core.contract.field_errors import FieldError
 from training_core.contract.rundir import fsync_directory
 from training_core.contract.spec import RunSpec
@@ -22,27 +24,31 @@ def refuse_bad_fork(checkpoint: Checkpoint, spec: RunSpec) -> None:
     """Raise LaunchRefused where the spec cannot go on from the checkpoint."""
     if checkpoint.removed_at is not None or not checkpoint.directory.is_dir():
         raise LaunchRefused(
-            f"The checkpoint after step {checkpoint.step} is no longer on disk; choose another."
+            _("The checkpoint after step %(step)s is no longer on disk; choose another.")
+            % {"step": checkpoint.step}
         )
     parent = checkpoint.run.read_spec()
     errors = []
     if spec.model != parent.model:
-        errors.append(
-            FieldError("model.ref", f"The checkpoint holds {parent.model.ref}; keep that model.")
-        )
+        words = _("The checkpoint holds %(model)s; keep that model.")
+        errors.append(FieldError("model.ref", words % {"model": parent.model.ref}))
     if spec.total_steps <= checkpoint.step:
         errors.append(
             FieldError(
                 "stages",
-                f"The checkpoint has done {checkpoint.step} steps already; the stages together "
-                f"need more than that, and have {spec.total_steps}.",
+                _(
+                    "The checkpoint has done %(done)s steps already; the stages together "
+                    "need more than that, and have %(total)s."
+                )
+                % {"done": checkpoint.step, "total": spec.total_steps},
             )
         )
     elif stage_of(spec, checkpoint.step) != stage_of(parent, checkpoint.step):
         errors.append(
             FieldError(
                 "stages",
-                f"Keep the stages before step {checkpoint.step} as they are: their steps are done.",
+                _("Keep the stages before step %(step)s as they are: their steps are done.")
+                % {"step": checkpoint.step},
             )
         )
     if errors:
@@ -65,17 +71,18 @@ def link_checkpoint(checkpoint: Checkpoint, child: Run) -> None:
     aside = target.with_name(f".tmp-{target.name}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(checkpoint.directory, aside, copy_function=_link_or_copy)
+        shutil.copytree(checkpoint.directory, aside, copy_function=link_or_copy)
         aside.rename(target)
         fsync_directory(target.parent)
     except OSError as error:
         shutil.rmtree(child.directory, ignore_errors=True)
         raise LaunchRefused(
-            f"The checkpoint after step {checkpoint.step} could not be taken over: {error}."
+            _("The checkpoint after step %(step)s could not be taken over: %(reason)s.")
+            % {"step": checkpoint.step, "reason": error}
         ) from error
 
 
-def _link_or_copy(source: str, target: str) -> None:
+def link_or_copy(source: str, target: str) -> None:
     """A second name for the file, or a copy where the disk has no hard links."""
     try:
         os.link(source, target)

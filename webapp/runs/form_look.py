@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
 from training_core.contract import domains, rewards, spec, stages
+from webapp.accounts.models import Project
 from webapp.datasets.models import DatasetVersion
 from webapp.ui.schema_form.build import FormLook, Place
 from webapp.ui.schema_form.nodes import Choice
@@ -19,27 +24,29 @@ class Section(NamedTuple):
 
     slug: str
     """Anchor."""
-    title: str
-    intro: str
+    title: Promise
+    intro: Promise
     """One sentence."""
     fields: tuple[str, ...]
     """Fields of RunSpec that it shows."""
 
 
 SECTIONS = (
-    Section("run", "Run", "What you call it, and why you run it.", ("name", "notes")),
-    Section("model", "Model", "The weights that training starts from.", ("model",)),
-    Section("domains", "Domains", "Where prompts and their answers come from.", ("domains",)),
-    Section("rewards", "Rewards", "What a completion is worth.", ("reward",)),
-    Section("stages", "Stages", "The program, from top to bottom.", ("stages",)),
-    Section("evaluation", "Evaluation", "Held-out prompts show what was learnt.", ("evaluation",)),
+    Section("run", _("Run"), _("What you call it, and why you run it."), ("name", "notes")),
+    Section("model", _("Model"), _("The weights that training starts from."), ("model",)),
+    Section("domains", _("Domains"), _("Where prompts and their answers come from."), ("domains",)),
+    Section("rewards", _("Rewards"), _("What a completion is worth."), ("reward",)),
+    Section("stages", _("Stages"), _("The program, from top to bottom."), ("stages",)),
+    Section(
+        "evaluation", _("Evaluation"), _("Held-out prompts show what was learnt."), ("evaluation",)
+    ),
     Section(
         "resources",
-        "Resources",
-        "Device, checkpoints and limits.",
+        _("Resources"),
+        _("Device, checkpoints and limits."),
         ("resources", "checkpoint", "budget"),
     ),
-    Section("seed", "Seed", "The same spec and seed give the same run.", ("seed",)),
+    Section("seed", _("Seed"), _("The same spec and seed give the same run."), ("seed",)),
 )
 
 KEY_FIELDS: frozenset[Place] = frozenset(
@@ -59,6 +66,7 @@ KEY_FIELDS: frozenset[Place] = frozenset(
         (rewards.LengthReward, "target_tokens"),
         (rewards.LengthReward, "limit_tokens"),
         (rewards.CorrectnessReward, "answer_tag"),
+        (rewards.MatchReward, "answer_tag"),
         (stages.SftStage, "steps"),
         (stages.SftStage, "batch_size"),
         (stages.RlStage, "steps"),
@@ -74,54 +82,59 @@ KEY_FIELDS: frozenset[Place] = frozenset(
     }
 )
 
-LABELS: dict[Place, str] = {
-    (spec.RunSpec, "resources"): "Machine",
-    (spec.RunSpec, "checkpoint"): "Checkpoints",
-    (spec.RunSpec, "budget"): "Limits",
-    (spec.ModelSpec, "ref"): "Base model",
-    (domains.ReasoningGymDomain, "params"): "Generator settings",
-    (domains.DatasetDomain, "dataset_version"): "Dataset",
-    (rewards.WeightedTerm, "node"): "Reward",
-    (stages.SftStage, "optimiser"): "Optimiser",
-    (stages.OptimiserSpec, "eps"): "Epsilon",
-    (spec.EvaluationSpec, "interval_steps"): "Interval (steps)",
-    (spec.CheckpointSpec, "interval_steps"): "Interval (steps)",
-    (spec.BudgetSpec, "max_minutes"): "Time limit (minutes)",
-    (spec.BudgetSpec, "max_tokens"): "Token limit",
+LABELS: dict[Place, Promise] = {
+    (spec.RunSpec, "resources"): _("Machine"),
+    (spec.RunSpec, "checkpoint"): _("Checkpoints"),
+    (spec.RunSpec, "budget"): _("Limits"),
+    (spec.ModelSpec, "ref"): _("Base model"),
+    (domains.ReasoningGymDomain, "params"): _("Generator settings"),
+    (domains.DatasetDomain, "dataset_version"): _("Dataset"),
+    (rewards.WeightedTerm, "node"): _("Reward"),
+    (stages.SftStage, "optimiser"): _("Optimiser"),
+    (stages.OptimiserSpec, "eps"): _("Epsilon"),
+    (spec.EvaluationSpec, "interval_steps"): _("Interval (steps)"),
+    (spec.CheckpointSpec, "interval_steps"): _("Interval (steps)"),
+    (spec.BudgetSpec, "max_minutes"): _("Time limit (minutes)"),
+    (spec.BudgetSpec, "max_tokens"): _("Token limit"),
 }
 
-TAG_LABELS = {
-    "reasoning_gym": "Generator (reasoning-gym)",
-    "dataset": "Dataset",
-    "correctness": "Correctness",
-    "format": "Format",
-    "length": "Length",
-    "weighted_sum": "Weighted sum",
-    "sft": "Supervised warm-up (SFT)",
-    "rl": "Reinforcement learning (RL)",
+TAG_LABELS: dict[str, Promise] = {
+    "reasoning_gym": _("Generator (reasoning-gym)"),
+    "dataset": _("Dataset"),
+    "correctness": _("Correctness"),
+    "format": _("Format"),
+    "length": _("Length"),
+    "match": _("Exact match of words"),
+    "weighted_sum": _("Weighted sum"),
+    "sft": _("Supervised warm-up (SFT)"),
+    "rl": _("Reinforcement learning (RL)"),
 }
 
 
-def launch_look() -> FormLook:
-    """The look with the datasets that there are now."""
+def launch_look(project: Project | None) -> FormLook:
+    """The look with the datasets that the project has now."""
     return FormLook(
         key_fields=KEY_FIELDS,
         labels=LABELS,
         tag_labels=TAG_LABELS,
-        choices={(domains.DatasetDomain, "dataset_version"): dataset_choices()},
+        choices={(domains.DatasetDomain, "dataset_version"): dataset_choices(project)},
         suggestions={(spec.ModelSpec, "ref"): (spec.BUILTIN_MODEL, spec.TINY_MODEL)},
         templates={(rewards.WeightedSumReward, "terms"): "runs/launch/form/terms.html"},
     )
 
 
-def dataset_choices() -> list[Choice]:
-    """Every version that a run may use, the newest first."""
+def dataset_choices(project: Project | None) -> list[Choice]:
+    """Every version that a run of the project may use, the newest first."""
     versions = (
-        DatasetVersion.objects.filter(state=DatasetVersion.State.READY)
+        DatasetVersion.objects.filter(state=DatasetVersion.State.READY, dataset__project=project)
         .select_related("dataset")
         .order_by("-created_at")[:500]
     )
-    return [
-        Choice(str(version.pk), f"{version} · {version.record_count:,} records")
-        for version in versions
-    ]
+    return [Choice(str(version.pk), _choice_words(version)) for version in versions]
+
+
+def _choice_words(version: DatasetVersion) -> str:
+    """A version in the list of datasets."""
+    count = version.record_count
+    words = ngettext("%(version)s · %(count)s record", "%(version)s · %(count)s records", count)
+    return words % {"version": version, "count": f"{count:,}"}

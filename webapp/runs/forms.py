@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import yaml
+from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from training_core.contract.field_errors import FieldError, field_errors
@@ -24,6 +25,7 @@ from training_core.contract.yaml_text import (
     parse_yaml_with_marks,
     spec_to_yaml,
 )
+from webapp.accounts.models import Project
 from webapp.runs import preflight
 from webapp.runs.form_look import SECTIONS, Section, launch_look
 from webapp.runs.yaml_lines import find_line
@@ -64,24 +66,31 @@ class LaunchForm:
     document: dict[str, Any]
     base: Mapping[str, Any] | None = None
     """What changes are counted against: preset, parent, or nothing."""
+    project: Project | None = None
+    """Where it is to run; its datasets may be used."""
     checked: Checked = field(init=False)
     is_legible: bool = field(init=False)
     """Whether a page can show the document as it is."""
 
     def __post_init__(self) -> None:
-        self.checked = check_document(self.document)
+        self.checked = check_document(self.document, self.project)
         given, self.document = self.document, legible(self.document)
         self.is_legible = given == self.document
 
     @classmethod
-    def from_post(cls, posted: Mapping[str, str], base: Mapping[str, Any] | None) -> LaunchForm:
+    def from_post(
+        cls,
+        posted: Mapping[str, str],
+        base: Mapping[str, Any] | None,
+        project: Project | None = None,
+    ) -> LaunchForm:
         """The form that a browser sent."""
-        return cls(read_document(RunSpec, posted), base)
+        return cls(read_document(RunSpec, posted), base, project)
 
     def change(self, action: str) -> str:
         """Add, remove, move or replace a part; returns the path to show. Raises ValueError."""
         shown = change_structure(RunSpec, self.document, action)
-        self.checked = check_document(self.document)
+        self.checked = check_document(self.document, self.project)
         return shown
 
     def yaml(self) -> str:
@@ -93,7 +102,9 @@ class LaunchForm:
     def build(self, errors: Sequence[FieldError] | None = None) -> BuiltForm:
         """The controls, with these errors or the document's own."""
         shown = self.checked.errors if errors is None else errors
-        return build_form(RunSpec, self.document, shown, look=launch_look(), base=self.base)
+        return build_form(
+            RunSpec, self.document, shown, look=launch_look(self.project), base=self.base
+        )
 
 
 class ShownSection(NamedTuple):
@@ -109,15 +120,15 @@ def sections_of(form: BuiltForm) -> list[ShownSection]:
     return [ShownSection(s, [by_name[name] for name in s.fields]) for s in SECTIONS]
 
 
-def check_document(document: Mapping[str, Any]) -> Checked:
+def check_document(document: Mapping[str, Any], project: Project | None = None) -> Checked:
     """Validate a document: text that cannot be stored, the contract, then the world."""
     if faults := list(islice(_unstorable(document), MOST_FAULTS)):
         return Checked(None, faults)
     try:
         spec = RunSpec.model_validate(document)
     except ValidationError as error:
-        return Checked(None, field_errors(error))
-    return Checked(spec, preflight.check(spec))
+        return Checked(None, field_errors(error, _))
+    return Checked(spec, preflight.check(spec, project))
 
 
 def read_yaml(text: str) -> tuple[ParsedYaml | None, str]:
@@ -180,9 +191,10 @@ def _unstorable(value: Any) -> Iterator[FieldError]:
             yield from _below(str(index), item)
     elif isinstance(value, str):
         if "\0" in value:
-            yield FieldError("", "The text holds a NUL character; take it out.")
+            yield FieldError("", _("The text holds a NUL character; take it out."))
         elif legible(value) != value:
-            yield FieldError("", "The text holds half of a surrogate pair, which is no character.")
+            words = _("The text holds half of a surrogate pair, which is no character.")
+            yield FieldError("", words)
 
 
 def _below(part: str, value: Any) -> Iterator[FieldError]:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.db.models import Count, Q
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from webapp.accounts.models import User
 from webapp.runs.models import Run, RunQuerySet
@@ -31,11 +34,11 @@ GROUPS: dict[str, tuple[RunState, ...]] = {
     "failed": (RunState.FAILED,),
     "halted": (RunState.PAUSED, RunState.STOPPED),
 }
-GROUP_LABELS = {
-    "active": "Active",
-    "succeeded": "Succeeded",
-    "failed": "Failed",
-    "halted": "Paused or stopped",
+GROUP_LABELS: dict[str, str | Promise] = {
+    "active": gettext_lazy("Active"),
+    "succeeded": gettext_lazy("Succeeded"),
+    "failed": gettext_lazy("Failed"),
+    "halted": gettext_lazy("Paused or stopped"),
 }
 
 
@@ -51,6 +54,8 @@ class RunQuery:
     """Only runs with smaller numbers."""
     archived: bool = False
     """Whether those put away are shown instead."""
+    project: str = ""
+    """Slug of a project; empty for all that one may see."""
 
     @classmethod
     def from_address(cls, values: Mapping[str, str]) -> RunQuery:
@@ -62,11 +67,17 @@ class RunQuery:
             text=values.get("q", "").strip().replace("\0", "")[:200],
             before=int(before) if re.fullmatch(r"[0-9]{1,9}", before) else None,
             archived=values.get("archived") == "1",
+            project=values.get("project", "")[:60].replace("\0", ""),
         )
 
     def address(self, **changes: str) -> str:
         """The query string with some parts changed; always from the first page on."""
-        parts = {"state": self.group, "q": self.text, "archived": "1" if self.archived else ""}
+        parts = {
+            "state": self.group,
+            "q": self.text,
+            "archived": "1" if self.archived else "",
+            "project": self.project,
+        }
         kept = {key: value for key, value in {**parts, **changes}.items() if value}
         return f"?{urlencode(kept)}" if kept else "?"
 
@@ -108,8 +119,10 @@ class RunPage:
 def read_page(user: User, query: RunQuery) -> RunPage:
     """The page that is asked for."""
     visible = Run.objects.visible_to(user)
+    if query.project:
+        visible = visible.filter(project__slug=query.project)
     wanted = visible.filter(archived_at__isnull=not query.archived)
-    found = list(_matching(wanted, query).select_related("owner")[: PAGE_SIZE + 1])
+    found = list(_matching(wanted, query).select_related("owner", "project")[: PAGE_SIZE + 1])
     runs = found[:PAGE_SIZE]
     following = query.address(before=str(runs[-1].number)) if len(found) > PAGE_SIZE else ""
     tabs = _tabs(visible.unarchived(), query)
@@ -134,9 +147,9 @@ def _matching(runs: RunQuerySet, query: RunQuery) -> RunQuerySet:
 def _tabs(runs: RunQuerySet, query: RunQuery) -> list[Tab]:
     """All, then each group, with counts from one query."""
     counts = dict(runs.order_by().values_list("state").annotate(Count("id")))
-    tabs = [Tab("", "All", sum(counts.values()), query.address(state=""), not query.group)]
+    tabs = [Tab("", _("All"), sum(counts.values()), query.address(state=""), not query.group)]
     for key, states in GROUPS.items():
         count = sum(counts.get(state.value, 0) for state in states)
         address = query.address(state=key)
-        tabs.append(Tab(key, GROUP_LABELS[key], count, address, query.group == key))
+        tabs.append(Tab(key, str(GROUP_LABELS[key]), count, address, query.group == key))
     return tabs

@@ -18,7 +18,8 @@ from django.utils import timezone
 
 from training_core.contract.rundir import RunDir
 from training_core.contract.spec import RunSpec
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User, main_project_pk
+from webapp.accounts.roles import Right, projects_where
 from webapp.runs import status
 from webapp.runs.ids import new_uuid7
 from webapp.runs.status import RunState
@@ -46,8 +47,10 @@ class RunQuerySet(models.QuerySet["Run"]):
     """The questions that are asked about runs."""
 
     def visible_to(self, user: User | AnonymousUser) -> RunQuerySet:
-        """Everybody who is signed in sees all runs."""
-        return self if isinstance(user, User) else self.none()
+        """Those of the projects that the user may see; a superuser sees all."""
+        if isinstance(user, User) and user.is_superuser and user.is_active:
+            return self
+        return self.filter(project__in=projects_where(user, Right.VIEW))
 
     def live(self) -> RunQuerySet:
         """A worker holds their lease."""
@@ -66,6 +69,10 @@ class Run(models.Model):
     """What people call it: #12."""
     name = models.CharField(max_length=120)
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="runs")
+    project = models.ForeignKey(
+        Project, on_delete=models.PROTECT, related_name="runs", default=main_project_pk
+    )
+    """Who belongs to it may see the run."""
     spec = models.JSONField()
     """The frozen RunSpec."""
     spec_version = models.PositiveSmallIntegerField()
@@ -145,6 +152,7 @@ class Run(models.Model):
         indexes = (
             models.Index(fields=("state", "queued_at"), name="run_by_state"),
             models.Index(fields=("owner", "-number"), name="run_by_owner"),
+            models.Index(fields=("project", "-number"), name="run_by_project"),
         )
 
     def __str__(self) -> str:

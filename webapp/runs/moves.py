@@ -1,8 +1,9 @@
 """The one function that changes a run's state.
 
 Called by `services` (persons) and by `webapp.control` (workers and the reaper), nowhere else. Each
-move is an update guarded by the old state whose count is checked, with its event and its live hint
-in the same transaction: of two processes that make the same move one wins, the other is told.
+move is an update guarded by the old state whose count is checked, with its event, its webhooks and
+its live hint in the same transaction: of two processes that make the same move one wins, the other
+is told.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from webapp.metrics import live
 from webapp.runs import status
 from webapp.runs.models import Run, RunEvent
 from webapp.runs.status import Actor, RunState
+from webapp.webhooks.outbox import note_move
 
 
 class IllegalMove(RuntimeError):
@@ -75,6 +77,7 @@ def move(
         cause=cause,
         data={"message": message} if message else {},
     )
+    note_move(run)
     announce_state(run)
 
 
@@ -89,7 +92,7 @@ def announce_state(run: Run) -> None:
         "step": run.step,
     }
     live.publish(f"run:{run.pk}", "state", hint)
-    live.publish("runs", "state", hint)
+    live.publish(live.project_topic("runs", run.project_id), "state", hint)
 
 
 def _columns_of(target: RunState) -> dict[str, Any]:

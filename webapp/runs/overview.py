@@ -6,36 +6,48 @@ Called by the run's views. It turns rows into sentences and numbers; templates o
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from pydantic import ValidationError
 
 from training_core.contract.events import DomainResult, Interval, PairedDifference
 from training_core.contract.rewards import iter_leaves
 from training_core.contract.spec import RunSpec
-from webapp.accounts.models import User
 from webapp.evaluation.models import EvalRun
-from webapp.runs.access import can_control
+from webapp.runs.access import steering_right, why_not_control
 from webapp.runs.models import Attempt, Checkpoint, ControlRequest, Run, RunNotice
-from webapp.ui.wording import format_points
+from webapp.ui.projects import Standing
+from webapp.ui.wording import format_number, format_points
 
-PHASE_WORDS = {
-    "load": "loading the model",
-    "rollout": "generating",
-    "reward": "scoring",
-    "update": "updating the weights",
-    "sft": "imitating demonstrations",
-    "evaluate": "evaluating on held-out prompts",
-    "checkpoint": "saving a checkpoint",
+PHASE_WORDS: dict[str, str | Promise] = {
+    "load": gettext_lazy("loading the model"),
+    "rollout": gettext_lazy("generating"),
+    "reward": gettext_lazy("scoring"),
+    "update": gettext_lazy("updating the weights"),
+    "sft": gettext_lazy("imitating demonstrations"),
+    "evaluate": gettext_lazy("evaluating on held-out prompts"),
+    "checkpoint": gettext_lazy("saving a checkpoint"),
 }
-STATE_SENTENCES = {
-    "queued": "Waits for a worker.",
-    "starting": "A worker has it; the trainer is starting.",
-    "pausing": "Saving a checkpoint, then it pauses.",
-    "stopping": "Saving a checkpoint, then it stops.",
-    "lost": "Its worker is silent. It is queued again by itself, from its newest checkpoint.",
+UNITS: dict[str, str | Promise] = {
+    "rollouts": gettext_lazy("rollouts"),
+    "micro-batches": gettext_lazy("micro-batches"),
+    "checkpoints": gettext_lazy("checkpoints"),
+}
+STATE_SENTENCES: dict[str, str | Promise] = {
+    "queued": gettext_lazy("Waits for a worker."),
+    "starting": gettext_lazy("A worker has it; the trainer is starting."),
+    "pausing": gettext_lazy("Saving a checkpoint, then it pauses."),
+    "stopping": gettext_lazy("Saving a checkpoint, then it stops."),
+    "lost": gettext_lazy(
+        "Its worker is silent. It is queued again by itself, from its newest checkpoint."
+    ),
 }
 SHOWN_NOTICES = 5
 
@@ -104,6 +116,11 @@ class Overview:
     spec: RunSpec | None
     """None when today's contract cannot read it any more."""
     may_control: bool
+    why_not: str
+    """Why this person may not steer it, and who can; empty when they may."""
+    parent: Run | None
+    """The run that it was made from, where this person may see it."""
+    comment_count: int
     phase: PhaseView | None
     stages: list[StageView]
     attempt: Attempt | None
@@ -117,21 +134,22 @@ class Overview:
         """What it is doing, in a sentence."""
         if self.phase is not None and self.run.state in {"running", "starting"}:
             return self.phase.sentence
-        return STATE_SENTENCES.get(self.run.state, "")
+        return str(STATE_SENTENCES.get(self.run.state, ""))
 
     @property
     def phase_words(self) -> str:
         """The words for each phase as JSON, for the script that moves the bar."""
-        return json.dumps(PHASE_WORDS)
+        return json.dumps({phase: str(words) for phase, words in PHASE_WORDS.items()})
 
     @property
     def attempts_line(self) -> str:
         """`Attempt 2, from step 40`; empty for a first attempt from the start."""
         if self.attempt is None or (self.attempts < 2 and not self.attempt.start_step):
             return ""
-        start = self.attempt.start_step
-        where = "" if start is None else f", from step {start:,}"
-        return f"Attempt {self.attempt.number}{where}"
+        number, start = self.attempt.number, self.attempt.start_step
+        if start is None:
+            return _("Attempt %(n)s") % {"n": number}
+        return _("Attempt %(n)s, from step %(step)s") % {"n": number, "step": f"{start:,}"}
 
     @property
     def banner_tone(self) -> str:
@@ -142,15 +160,19 @@ class Overview:
         return tones.get(self.run.state, "") if self.run.message else ""
 
 
-def read_overview(run: Run, user: Any) -> Overview:
+def read_overview(run: Run, user: Any, standing: Standing) -> Overview:
     """The head of a run's page."""
     spec = spec_of(run)
     attempts = list(run.attempts.order_by("-number")[:1])
     pending = run.control_requests.filter(attempt=run.attempt, applied_at=None)
+    may_control = run.project in standing.where(steering_right(user, run))
     return Overview(
         run=run,
         spec=spec,
-        may_control=isinstance(user, User) and can_control(user, run),
+        may_control=may_control,
+        why_not="" if may_control else why_not_control(user, run),
+        parent=find_parent(run, user),
+        comment_count=run.comments.filter(deleted_at=None).count(),
         phase=phase_view(run.phase),
         stages=stage_views(spec, run.step),
         attempt=attempts[0] if attempts else None,
@@ -161,15 +183,30 @@ def read_overview(run: Run, user: Any) -> Overview:
     )
 
 
+def find_parent(run: Run, user: Any) -> Run | None:
+    """What the run was made from; None without one, or when the user may not see it."""
+    if run.parent_id is None:
+        return None
+    return Run.objects.visible_to(user).filter(pk=run.parent_id).first()
+
+
 def phase_view(phase: Any) -> PhaseView | None:
     """The newest PhaseProgress as a sentence and a bar."""
     if not isinstance(phase, dict):
         return None
-    doing = PHASE_WORDS.get(str(phase.get("phase")), str(phase.get("phase")))
+    sentence = str(PHASE_WORDS.get(str(phase.get("phase")), str(phase.get("phase"))))
     step, done, total = (int(phase.get(key) or 0) for key in ("step", "done", "total"))
-    count = f" {done:,} of {total:,} {phase.get('unit', '')}".rstrip() if total else ""
-    lead = f"Step {step:,}: " if step else ""
-    sentence = f"{lead}{doing}{count}"
+    if total:
+        unit = str(phase.get("unit", ""))
+        values = {
+            "doing": sentence,
+            "done": f"{done:,}",
+            "total": f"{total:,}",
+            "unit": UNITS.get(unit, unit),
+        }
+        sentence = (_("%(doing)s %(done)s of %(total)s %(unit)s") % values).rstrip()
+    if step:
+        sentence = _("Step %(step)s: %(doing)s") % {"step": f"{step:,}", "doing": sentence}
     return PhaseView(sentence[:1].upper() + sentence[1:], done, total, phase.get("tokens_per_s"))
 
 
@@ -220,7 +257,7 @@ def _in_order(item: Any, names: list[str]) -> DomainResult:
 
 def _card(evaluation: EvalRun, results: tuple[DomainResult, ...]) -> EvalCard:
     """One evaluation with its differences in words."""
-    title = evaluation.title or f"step {evaluation.step}"
+    title = title_words(evaluation.title or f"step {evaluation.step}")
     return EvalCard(
         evaluation=evaluation,
         overall=results[0],
@@ -230,14 +267,39 @@ def _card(evaluation: EvalRun, results: tuple[DomainResult, ...]) -> EvalCard:
     )
 
 
+def title_words(title: str) -> str:
+    """The title that a trainer gave an evaluation, as people read it."""
+    if title == "base model":
+        return _("base model")
+    if title == "final":
+        return _("final")
+    if step := re.fullmatch(r"step ([0-9]+)", title):
+        return _("step %(n)s") % {"n": step[1]}
+    if stage := re.fullmatch(r"after (.+)", title):
+        return _("after %(stage)s") % {"stage": stage[1]}
+    return title
+
+
 def describe(change: PairedDifference) -> Difference:
     """A paired difference in words, with what the interval allows one to say."""
     it: Interval = change.difference
-    words = f"{format_points(it.value)} against {change.against_label or 'an earlier evaluation'}"
-    low = format_points(it.low).removesuffix(" points")
-    interval = f"95 % interval {low} to {format_points(it.high)}"
+    words = _("%(points)s against %(earlier)s") % {
+        "points": format_points(it.value),
+        "earlier": title_words(change.against_label) or _("an earlier evaluation"),
+    }
+    interval = _("95 %% interval %(low)s to %(high)s") % {
+        "low": _signed(it.low),
+        "high": format_points(it.high),
+    }
     if it.low > 0:
-        return Difference(words, interval, "better", "ok")
+        return Difference(words, interval, _("better"), "ok")
     if it.high < 0:
-        return Difference(words, interval, "worse", "bad")
-    return Difference(words, interval, "no difference shown", "calm")
+        return Difference(words, interval, _("worse"), "bad")
+    return Difference(words, interval, _("no difference shown"), "calm")
+
+
+def _signed(difference: float) -> str:
+    """A difference in points without their name."""
+    if not math.isfinite(difference):
+        return format_number(difference)
+    return f"{difference * 100:+.1f}".replace("-", "−")

@@ -11,26 +11,43 @@ import logging
 import re
 import shutil
 from pathlib import Path
+from typing import Any, NoReturn
 from uuid import uuid4
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from training_core.contract.control import Command
+from training_core.contract.field_errors import FieldError
 from training_core.contract.spec import RunSpec
-from webapp.accounts.models import User
+from webapp.accounts.members import hold_project
+from webapp.accounts.models import Project, User
+from webapp.accounts.roles import Right, may, who_may
+from webapp.audit.record import record
 from webapp.metrics import live
 from webapp.metrics import services as metrics
 from webapp.rollouts import services as rollouts
 from webapp.runs import disk, forks, preflight, status
+from webapp.runs.access import find_launch_project, launchable_projects, why_no_launch
 from webapp.runs.dispatch import dispatch_run_on_commit
 from webapp.runs.models import Checkpoint, ControlRequest, Run, RunCounter, RunEvent
 from webapp.runs.moves import lock_run, move
 from webapp.runs.refusals import ControlRefused, LaunchRefused
 from webapp.runs.status import Actor, RunState
+from webapp.ui.wording import state_look
 
 logger = logging.getLogger(__name__)
+ACTION_OF = {
+    (RunState.QUEUED, "launched"): "run.launch",
+    (RunState.QUEUED, "resumed"): "run.resume",
+    (RunState.STOPPING, ""): "run.stop",
+    (RunState.STOPPED, ""): "run.stop",
+    (RunState.PAUSING, ""): "run.pause",
+    (RunState.PAUSED, ""): "run.pause",
+}
+"""What a person's move (target, cause) is called in the audit log."""
 KEY_FORM = re.compile(r"[0-9a-zA-Z-]{0,64}")
 
 
@@ -42,15 +59,20 @@ def launch_run(
     idempotency_key: str | None = None,
     parent: Run | None = None,
     parent_checkpoint: Checkpoint | None = None,
+    project: Project | None = None,
 ) -> Run:
-    """Queue a run. The same key of the same owner gives the same run. Raises LaunchRefused."""
+    """Queue a run. The same key of the same owner gives the same run. Raises LaunchRefused.
+
+    Without a project it goes to the only one in which the owner may launch, or where they did last.
+    """
     key = _clean_key(idempotency_key or "")
     if key and (known := Run.objects.filter(owner=owner, idempotency_key=key).first()):
         return known
-    _refuse_bad_spec(spec)
+    project = _launch_project(owner, project)
+    _refuse_bad_spec(spec, project)
     try:
         with transaction.atomic():
-            return _create_run(owner, spec, preset, key, parent, parent_checkpoint)
+            return _create_run(owner, project, spec, preset, key, parent, parent_checkpoint)
     except IntegrityError:
         if not key:
             raise
@@ -59,9 +81,16 @@ def launch_run(
 
 
 def restart_from(
-    checkpoint: Checkpoint, owner: User, spec: RunSpec, idempotency_key: str | None = None
+    checkpoint: Checkpoint,
+    owner: User,
+    spec: RunSpec,
+    idempotency_key: str | None = None,
+    project: Project | None = None,
 ) -> Run:
-    """A child run that goes on from a checkpoint's weights and optimiser state, at its step."""
+    """A child run that goes on from a checkpoint's weights and optimiser state, at its step.
+
+    It belongs to the project of its parent unless another one is named.
+    """
     forks.refuse_bad_fork(checkpoint, spec)
     return launch_run(
         owner=owner,
@@ -70,6 +99,7 @@ def restart_from(
         idempotency_key=idempotency_key,
         parent=checkpoint.run,
         parent_checkpoint=checkpoint,
+        project=project or checkpoint.run.project,
     )
 
 
@@ -78,7 +108,7 @@ def stop_run(run: Run, actor: User) -> Run:
     """End the run: at once where no trainer is at work, else after it has saved its state."""
     run = lock_run(run.pk)
     if run.state not in status.STOPPABLE:
-        raise ControlRefused(f"Run #{run.number} is {run.state}; there is nothing to stop.")
+        _refuse_control(_("Run #%(number)s is %(state)s; there is nothing to stop."), run)
     if run.is_live:
         _move(run, RunState.STOPPING, actor, "user", f"{actor} asked to stop.")
         _ask(run, "stop", actor)
@@ -92,7 +122,7 @@ def pause_run(run: Run, actor: User) -> Run:
     """Save and free the device; `resume_run` goes on from there."""
     run = lock_run(run.pk)
     if run.state not in status.PAUSABLE:
-        raise ControlRefused(f"Run #{run.number} is {run.state}; it cannot be paused.")
+        _refuse_control(_("Run #%(number)s is %(state)s; it cannot be paused."), run)
     if run.is_live:
         _move(run, RunState.PAUSING, actor, "user", f"{actor} asked for a pause.")
         _ask(run, "pause", actor)
@@ -106,10 +136,18 @@ def resume_run(run: Run, actor: User) -> Run:
     """Put it back into the queue; it goes on from its newest checkpoint."""
     run = lock_run(run.pk)
     if run.state not in status.RESUMABLE:
-        hint = " Restart from a checkpoint instead." if run.state == RunState.SUCCEEDED else ""
-        raise ControlRefused(f"Run #{run.number} is {run.state}; it cannot be resumed.{hint}")
+        words = _("Run #%(number)s is %(state)s; it cannot be resumed.")
+        if run.state == RunState.SUCCEEDED:
+            words = _(
+                "Run #%(number)s is %(state)s; it cannot be resumed. Restart from a checkpoint "
+                "instead."
+            )
+        _refuse_control(words, run)
     if problem := disk.problem_with_space(run.read_spec(), run.directory):
         raise ControlRefused(problem)
+    if hold_project(run.project.pk).archived_at is not None:
+        words = _("The project %(project)s is archived; nothing in it is resumed.")
+        raise ControlRefused(words % {"project": run.project})
     _move(run, RunState.QUEUED, actor, "resumed", f"Resumed by {actor}.")
     dispatch_run_on_commit(run.pk)
     return run
@@ -130,12 +168,14 @@ def archive_run(run: Run, actor: User) -> Run:
     """Put a run away, or take it out again; nothing of it is deleted."""
     run = lock_run(run.pk)
     if run.is_live:
-        raise ControlRefused(f"Run #{run.number} is {run.state}; stop it first.")
+        _refuse_control(_("Run #%(number)s is %(state)s; stop it first."), run)
     run.archived_at = None if run.archived_at else timezone.now()
     run.save(update_fields=["archived_at"])
     cause = "archived" if run.archived_at else "unarchived"
     RunEvent.objects.create(run=run, kind="edit", actor=actor.get_username(), cause=cause)
-    live.publish("runs", "state", {"run": str(run.pk), "number": run.number, "state": run.state})
+    _note(run, f"run.{cause.removesuffix('d')}", actor)
+    hint = {"run": str(run.pk), "number": run.number, "state": run.state}
+    live.publish(live.project_topic("runs", run.project_id), "state", hint)
     return run
 
 
@@ -144,11 +184,13 @@ def delete_run(run: Run, actor: User) -> None:
     """Delete a finished run's rows and directory. Its children keep their own checkpoints."""
     run = lock_run(run.pk)
     if not run.is_terminal and run.state != RunState.DRAFT:
-        raise ControlRefused(f"Run #{run.number} is {run.state}; only finished runs are deleted.")
-    live.publish("runs", "state", {"run": str(run.pk), "number": run.number, "state": "deleted"})
+        _refuse_control(_("Run #%(number)s is %(state)s; only finished runs are deleted."), run)
+    hint = {"run": str(run.pk), "number": run.number, "state": "deleted"}
+    live.publish(live.project_topic("runs", run.project_id), "state", hint)
     metrics.delete_run(run.pk)
     rollouts.delete_run(run.pk)
     directory = run.directory
+    _note(run, "run.delete", actor, before={"state": run.state, "step": run.step})
     logger.info("Run #%d (%s) is deleted by %s", run.number, run.pk, actor)
     run.delete()
     transaction.on_commit(lambda: _remove_directory(directory), robust=True)
@@ -158,15 +200,50 @@ def _clean_key(key: str) -> str:
     """The key that makes a double click one run. Raises LaunchRefused for what is none."""
     if not KEY_FORM.fullmatch(key):
         raise LaunchRefused(
-            "The form's idempotency_key must be at most 64 letters, digits and hyphens; "
-            "the page has a new one now, so launch again."
+            _(
+                "The form's idempotency_key must be at most 64 letters, digits and hyphens; "
+                "the page has a new one now, so launch again."
+            )
         )
     return key
 
 
-def _refuse_bad_spec(spec: RunSpec) -> None:
+def _launch_project(owner: User, project: Project | None) -> Project:
+    """Where the run goes. Raises LaunchRefused at the field `project`."""
+    if project is not None:
+        if may(owner, Right.LAUNCH, project):
+            return project
+        if not may(owner, Right.VIEW, project):
+            _refuse_project(_("There is no such project."))
+        if project.archived_at is not None:
+            words = _("The project %(project)s is archived; choose another.")
+            _refuse_project(words % {"project": project})
+        words = _("You may not launch in %(project)s. Ask %(who)s.")
+        _refuse_project(words % {"project": project, "who": who_may(Right.LAUNCH, project)})
+    found = find_launch_project(owner)
+    if found is None:
+        names = [str(each) for each in launchable_projects(owner)]
+        if not names:
+            _refuse_project(why_no_launch(owner))
+        words = _("Choose the project that the run belongs to: %(names)s.")
+        _refuse_project(words % {"names": ", ".join(names)})
+    return found
+
+
+def _refuse_control(words: str, run: Run) -> NoReturn:
+    """Raise ControlRefused with a sentence over the run's number and state."""
+    state = state_look(run.state).label
+    raise ControlRefused(words % {"number": run.number, "state": state})
+
+
+def _refuse_project(message: str) -> NoReturn:
+    """Raise LaunchRefused at the field `project`."""
+    raise LaunchRefused(message, [FieldError("project", message)])
+
+
+def _refuse_bad_spec(spec: RunSpec, project: Project) -> None:
     """Raise LaunchRefused when the spec cannot run here."""
-    if errors := preflight.check(spec):
+    if errors := preflight.check(spec, project):
         first = errors[0]
         raise LaunchRefused(f"{first.path}: {first.message}", errors)
     if problem := disk.problem_with_space(spec):
@@ -175,6 +252,7 @@ def _refuse_bad_spec(spec: RunSpec) -> None:
 
 def _create_run(
     owner: User,
+    project: Project,
     spec: RunSpec,
     preset: str,
     key: str,
@@ -183,11 +261,15 @@ def _create_run(
 ) -> Run:
     """The row in state queued, its event, its directory where it starts from a checkpoint."""
     _hold_parent(parent)
+    if hold_project(project.pk).archived_at is not None:
+        words = _("The project %(project)s has just been archived; choose another.")
+        _refuse_project(words % {"project": project})
     spec = preflight.fill_content_hashes(spec)
     run = Run.objects.create(
         number=RunCounter.take_next(),
         name=spec.name,
         owner=owner,
+        project=project,
         spec=spec.model_dump(mode="json"),
         spec_version=spec.spec_version,
         preset=preset,
@@ -212,7 +294,8 @@ def _hold_parent(parent: Run | None) -> None:
         lock_run(parent.pk)
     except Run.DoesNotExist:
         raise LaunchRefused(
-            f"Run #{parent.number}, which this one was to start from, has just been deleted."
+            _("Run #%(number)s, which this one was to start from, has just been deleted.")
+            % {"number": parent.number}
         ) from None
 
 
@@ -221,11 +304,14 @@ def _command(run: Run, command: Command, actor: User) -> ControlRequest:
     """A wish that changes no state."""
     run = lock_run(run.pk)
     if run.state not in status.COMMANDABLE:
-        raise ControlRefused(f"Run #{run.number} is {run.state}; no trainer is at work on it.")
+        _refuse_control(_("Run #%(number)s is %(state)s; no trainer is at work on it."), run)
     waiting = ControlRequest.objects.filter(
         run=run, attempt=run.attempt, command=command, applied_at=None
     ).first()
-    return waiting or _ask(run, command, actor)
+    if waiting is not None:
+        return waiting
+    _note(run, f"run.{command}", actor, after={"step": run.step})
+    return _ask(run, command, actor)
 
 
 def _ask(run: Run, command: Command, actor: User) -> ControlRequest:
@@ -238,6 +324,7 @@ def _ask(run: Run, command: Command, actor: User) -> ControlRequest:
 
 def _move(run: Run, target: RunState, actor: User, cause: str, message: str) -> None:
     """A move that a person makes; it sets the count of idle attempts back."""
+    source = run.state
     move(
         run,
         target,
@@ -246,6 +333,21 @@ def _move(run: Run, target: RunState, actor: User, cause: str, message: str) -> 
         cause=cause,
         message=message,
         columns={"idle_attempts": 0},
+    )
+    if action := ACTION_OF.get((target, cause)) or ACTION_OF.get((target, "")):
+        _note(run, action, actor, before={"state": source}, after={"state": run.state})
+
+
+def _note(run: Run, action: str, actor: User, **changes: dict[str, Any]) -> None:
+    """An entry of the audit log about a run."""
+    record(
+        action,
+        actor=actor,
+        kind="run",
+        key=run.pk,
+        label=f"#{run.number} {run.name}",
+        project=run.project,
+        **changes,
     )
 
 

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 ICONS: dict[str, str] = {
     "runs": '<path d="M2 13.5h12M3 11l3.2-4 2.6 2.4L13 4"/><path d="M10.4 4H13v2.6"/>',
+    "home": '<path d="M2.4 7.6L8 2.8l5.6 4.8M4 6.6v6.6h8V6.6"/>',
     "plus": '<path d="M8 3v10M3 8h10"/>',
     "data": (
         '<ellipse cx="8" cy="3.8" rx="5.2" ry="2"/>'
         '<path d="M2.8 3.8v8.4c0 1.1 2.3 2 5.2 2s5.2-.9 5.2-2V3.8"/>'
         '<path d="M2.8 8c0 1.1 2.3 2 5.2 2s5.2-.9 5.2-2"/>'
+    ),
+    "models": (
+        '<path d="M8 1.8l5.6 3.1v6.2L8 14.2l-5.6-3.1V4.9z"/>'
+        '<path d="M2.4 4.9L8 8l5.6-3.1M8 8v6.2"/>'
     ),
     "workers": (
         '<rect x="2.2" y="2.6" width="11.6" height="4.4" rx="1"/>'
@@ -38,11 +43,20 @@ ICONS: dict[str, str] = {
     ),
     "moon": '<path d="M13 9.6A5.6 5.6 0 0 1 6.4 3 5.6 5.6 0 1 0 13 9.6z"/>',
     "screen": '<rect x="2" y="3" width="12" height="8" rx="1"/><path d="M5.6 13.6h4.8M8 11v2.6"/>',
+    "language": (
+        '<path d="M2 4h7M5.5 2.4V4M7.8 4C7.2 7 5 9 2.4 10M3.4 6.4c1 1.7 2.4 2.9 4.2 3.4"/>'
+        '<path d="M7.6 13.8l3-7 3 7M8.6 11.6h4"/>'
+    ),
     "search": '<circle cx="7" cy="7" r="4.2"/><path d="M10.2 10.2l3.4 3.4"/>',
+    "glass": (
+        '<circle cx="6.8" cy="6.8" r="4.4"/><path d="M10.2 10.2l3.6 3.6"/>'
+        '<path d="M4.8 8.2l1.4-2 1.2 1 1.4-2"/>'
+    ),
     "copy": (
         '<rect x="5.4" y="5.4" width="8" height="8" rx="1"/>'
         '<path d="M10.6 5.4V3.6a1 1 0 0 0-1-1h-6a1 1 0 0 0-1 1v6a1 1 0 0 0 1 1h1.8"/>'
     ),
+    "key": '<circle cx="5" cy="11" r="2.6"/><path d="M6.9 9.1L13.4 2.6M11 5l2 2M9 7l1.4 1.4"/>',
     "trash": '<path d="M3 4.4h10M6.4 4.4V2.8h3.2v1.6M4.2 4.4l.6 9h6.4l.6-9"/>',
     "up": '<path d="M8 13V3.4M4.2 7.2L8 3.4l3.8 3.8"/>',
     "down": '<path d="M8 3v9.6M4.2 8.8L8 12.6l3.8-3.8"/>',
@@ -73,6 +87,14 @@ ICONS: dict[str, str] = {
         '<circle cx="8" cy="8" r="2.2"/>'
         '<path d="M8 1.8v2M8 12.2v2M1.8 8h2M12.2 8h2M3.6 3.6L5 5M11 11l1.4 1.4"/>'
         '<path d="M12.4 3.6L11 5M5 11l-1.4 1.4"/>'
+    ),
+    "comment": '<path d="M2.4 3h11.2v8H7.4l-3 2.6V11h-2z"/><path d="M5 6h6M5 8.2h4"/>',
+    "person": (
+        '<circle cx="8" cy="5" r="2.6"/><path d="M2.8 13.6c.4-3 2.4-4.6 5.2-4.6s4.8 1.6 5.2 4.6"/>'
+    ),
+    "people": (
+        '<circle cx="5.8" cy="5.4" r="2.2"/><path d="M1.6 13c.3-2.6 1.9-4 4.2-4s3.9 1.4 4.2 4"/>'
+        '<path d="M10 3.4a2.2 2.2 0 0 1 0 4M11.6 9.4c1.7.5 2.6 1.8 2.8 3.6"/>'
     ),
     "file": '<path d="M4 2.2h5.4L12 4.8v9H4z"/><path d="M9.2 2.4V5H12"/>',
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 
@@ -15,5 +16,5 @@ from webapp.accounts.models import User
 def signed_in(request: HttpRequest) -> User:
     """The user. Raises PermissionDenied for anybody who is not signed in."""
     if not isinstance(request.user, User):
-        raise PermissionDenied("Sign in first.")
+        raise PermissionDenied(_("Sign in first."))
     return request.user

@@ -11,6 +11,10 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
 MISSING = "–"
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 
@@ -18,38 +22,54 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 class StateLook(NamedTuple):
     """How one state of a run is drawn: never by colour alone."""
 
-    label: str
+    label: str | Promise
     """The word."""
     tone: str
     """CSS tone: ok, warn, bad, info, busy or calm."""
     icon: str
     """Name of the icon in front of the word."""
-    meaning: str
+    meaning: str | Promise
     """One sentence, shown as the title."""
 
 
 STATES: dict[str, StateLook] = {
-    "draft": StateLook("draft", "calm", "pencil", "Not launched yet."),
-    "queued": StateLook("queued", "calm", "hourglass", "Waits for a free worker."),
-    "starting": StateLook("starting", "busy", "play", "A worker has it; the trainer loads."),
-    "running": StateLook("running", "busy", "play", "Training now."),
-    "pausing": StateLook("pausing", "info", "pause", "Saves a checkpoint, then frees the worker."),
-    "paused": StateLook("paused", "info", "pause", "Saved; goes on when you resume it."),
-    "stopping": StateLook("stopping", "info", "stop", "Saves a checkpoint, then ends."),
-    "stopped": StateLook("stopped", "calm", "stop", "Ended by a person; its checkpoint is kept."),
-    "succeeded": StateLook("succeeded", "ok", "check", "Ran to the end of its program."),
-    "failed": StateLook("failed", "bad", "cross", "Ended by an error."),
-    "lost": StateLook("lost", "warn", "warning", "Its worker is silent; it is queued again soon."),
+    "draft": StateLook(_("draft"), "calm", "pencil", _("Not launched yet.")),
+    "queued": StateLook(_("queued"), "calm", "hourglass", _("Waits for a free worker.")),
+    "starting": StateLook(_("starting"), "busy", "play", _("A worker has it; the trainer loads.")),
+    "running": StateLook(_("running"), "busy", "play", _("Training now.")),
+    "pausing": StateLook(
+        _("pausing"), "info", "pause", _("Saves a checkpoint, then frees the worker.")
+    ),
+    "paused": StateLook(_("paused"), "info", "pause", _("Saved; goes on when you resume it.")),
+    "stopping": StateLook(_("stopping"), "info", "stop", _("Saves a checkpoint, then ends.")),
+    "stopped": StateLook(
+        _("stopped"), "calm", "stop", _("Ended by a person; its checkpoint is kept.")
+    ),
+    "succeeded": StateLook(_("succeeded"), "ok", "check", _("Ran to the end of its program.")),
+    "failed": StateLook(_("failed"), "bad", "cross", _("Ended by an error.")),
+    "lost": StateLook(
+        _("lost"), "warn", "warning", _("Its worker is silent; it is queued again soon.")
+    ),
     # imports and datasets use the same pill
-    "uploaded": StateLook("needs columns", "info", "pencil", "Uploaded; choose its columns."),
-    "done": StateLook("done", "ok", "check", "Imported whole."),
-    "rejected": StateLook("rejected", "bad", "cross", "Nothing was imported."),
-    "ready": StateLook("ready", "ok", "check", "Ready to use."),
+    "uploaded": StateLook(_("needs columns"), "info", "pencil", _("Uploaded; choose its columns.")),
+    "done": StateLook(_("done"), "ok", "check", _("Imported whole.")),
+    "rejected": StateLook(_("rejected"), "bad", "cross", _("Nothing was imported.")),
+    "ready": StateLook(_("ready"), "ok", "check", _("Ready to use.")),
+    # exports
+    "making": StateLook(_("making"), "busy", "play", _("A worker makes it now.")),
+    "cancelled": StateLook(_("cancelled"), "calm", "stop", _("Somebody did not want it any more.")),
+    "expired": StateLook(_("expired"), "calm", "hourglass", _("It had its time and was removed.")),
+    # steps under glass
+    "glass-waiting": StateLook(_("waiting"), "calm", "hourglass", _("Waits for a free slot.")),
+    "glass-running": StateLook(_("running"), "busy", "play", _("A worker takes the step now.")),
+    "glass-done": StateLook(_("done"), "ok", "check", _("The step was taken; its result is kept.")),
+    "glass-failed": StateLook(_("failed"), "bad", "cross", _("Ended by an error.")),
+    "glass-cancelled": StateLook(_("cancelled"), "calm", "stop", _("Ended by a person.")),
     # workers
-    "idle": StateLook("idle", "ok", "check", "Ready for a run."),
-    "busy": StateLook("busy", "busy", "play", "Has a run."),
-    "silent": StateLook("silent", "warn", "warning", "Not heard of for a while."),
-    "deaf": StateLook("deaf", "warn", "warning", "Lives, but takes no work."),
+    "idle": StateLook(_("idle"), "ok", "check", _("Ready for a run.")),
+    "busy": StateLook(_("busy"), "busy", "play", _("Has a run or a step under glass.")),
+    "silent": StateLook(_("silent"), "warn", "warning", _("Not heard of for a while.")),
+    "deaf": StateLook(_("deaf"), "warn", "warning", _("Lives, but takes no work.")),
 }
 
 
@@ -63,20 +83,20 @@ def format_ago(moment: datetime, now: datetime) -> str:
     seconds = (now - moment).total_seconds()
     size = abs(seconds)
     if size < 5:
-        return "just now"
+        return gettext("just now")
     if size < MINUTE:
-        text = f"{size:.0f} s"
+        span = gettext("{n} s").format(n=f"{size:.0f}")
     elif size < HOUR:
-        text = f"{size / MINUTE:.0f} min"
+        span = gettext("{n} min").format(n=f"{size / MINUTE:.0f}")
     elif size < 2 * DAY:
-        text = f"{size / HOUR:.0f} h"
+        span = gettext("{n} h").format(n=f"{size / HOUR:.0f}")
     elif size < 60 * DAY:
-        text = f"{size / DAY:.0f} d"
+        span = gettext("{n} d").format(n=f"{size / DAY:.0f}")
     elif size < 730 * DAY:
-        text = f"{size / (30.44 * DAY):.0f} months"
+        span = gettext("{n} months").format(n=f"{size / (30.44 * DAY):.0f}")
     else:
-        text = f"{size / (365.25 * DAY):.0f} years"
-    return f"{text} ago" if seconds >= 0 else f"in {text}"
+        span = gettext("{n} years").format(n=f"{size / (365.25 * DAY):.0f}")
+    return (gettext("{span} ago") if seconds >= 0 else gettext("in {span}")).format(span=span)
 
 
 def format_duration(seconds: float | None) -> str:
@@ -84,15 +104,15 @@ def format_duration(seconds: float | None) -> str:
     if seconds is None or not math.isfinite(seconds) or seconds < 0:
         return MISSING
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return gettext("{n} s").format(n=f"{seconds:.1f}")
     whole = round(seconds)
     if whole < MINUTE:
-        return f"{whole} s"
+        return gettext("{n} s").format(n=whole)
     if whole < HOUR:
-        return f"{whole // 60} min {whole % 60:02d} s"
+        return gettext("{m} min {s} s").format(m=whole // 60, s=f"{whole % 60:02d}")
     if whole < 2 * DAY:
-        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+        return gettext("{h} h {m} min").format(h=whole // 3600, m=f"{whole % 3600 // 60:02d}")
+    return gettext("{d} d {h} h").format(d=whole // 86400, h=whole % 86400 // 3600)
 
 
 def format_bytes(size: float | None) -> str:
@@ -148,7 +168,8 @@ def format_points(difference: float) -> str:
     """A signed difference of shares in percentage points: `+12.5 points`."""
     if not math.isfinite(difference):
         return format_number(difference)
-    return f"{difference * 100:+.1f} points".replace("-", "−")
+    points = f"{difference * 100:+.1f}".replace("-", "−")
+    return gettext("{n} points").format(n=points)
 
 
 def _three_digits(value: float) -> str:

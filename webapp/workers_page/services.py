@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from webapp.glass.models import GlassStep
 from webapp.metrics import live
 from webapp.runs.models import Run
 from webapp.workers_page.models import Worker
@@ -83,7 +84,9 @@ def find_worker(name: str) -> Worker | None:
 
 
 def free_slots(queue: str) -> int:
-    """Runs that the workers of a queue could take now, as far as they can be heard."""
+    """Tasks that the workers of a queue could take now, as far as they can be heard."""
     workers = [each for each in Worker.objects.alive() if queue in each.queues and not each.is_deaf]
-    taken = Run.objects.live().filter(lease_owner__in=[each.name for each in workers]).count()
-    return max(0, sum(each.slots for each in workers) - taken)
+    names = [each.name for each in workers]
+    taken = Run.objects.live().filter(lease_owner__in=names).count()
+    running = GlassStep.objects.filter(state=GlassStep.State.RUNNING, worker__in=names)
+    return max(0, sum(each.slots for each in workers) - taken - running.count())

@@ -1,6 +1,7 @@
 /* One panel: a metric's chart with its head, its foot and its table twin.
    Draws only on screen; keeps its Plotly figure for good, so that a zoom survives data. */
 
+import { t, tp } from "../ui/texts.js";
 import { readLightTheme } from "./colours.js";
 import { make, stateBox } from "./dom.js";
 import { figureOf } from "./figure.js";
@@ -49,10 +50,13 @@ export class Chart {
   fail(error, retry) {
     this.element.dataset.state = this.isDrawn ? "stale" : "error";
     if (this.isDrawn) {
-      this.foot.textContent = `Not up to date: ${error.message}`;
+      this.foot.textContent = t("Not up to date: {why}", { why: error.message });
     } else {
-      const action = { text: "Try again", onclick: retry };
-      this.#replace(stateBox("error", "The curve could not be loaded", error.message, action));
+      const action = error.isSignedOut
+        ? { text: t("Sign in again"), onclick: () => location.reload() }
+        : { text: tp("button", "Try again"), onclick: retry };
+      const title = t("The curve could not be loaded");
+      this.#replace(stateBox("error", title, error.message, action));
     }
   }
 
@@ -91,7 +95,9 @@ export class Chart {
   #giveUp(error, curve) {
     this.#newPlot();
     this.#showTable(curve);
-    this.foot.textContent = `Not drawn, since its values do not fit one scale (${error.message})`;
+    this.foot.textContent = t("Not drawn, since its values do not fit one scale ({why})", {
+      why: error.message,
+    });
   }
 
   async #draw(input) {
@@ -111,7 +117,8 @@ export class Chart {
     this.element.dataset.state = "drawn";
     this.cross.hidden = true;
     if (belowZero) {
-      this.foot.textContent += ` · ${count(belowZero)} not above 0, at the lower edge`;
+      const words = t("{n} not above 0, at the lower edge", { n: count(belowZero) });
+      this.foot.textContent += ` · ${words}`;
     }
   }
 
@@ -148,11 +155,19 @@ export class Chart {
 
   #emptyBox({ entries, options }) {
     if (entries.some(({ curve }) => !curve.hasAxis)) {
-      return stateBox("empty", "Not on this axis", "The run has not counted what the axis needs.");
+      return stateBox(
+        "empty",
+        t("Not on this axis"),
+        t("The run has not counted what the axis needs."),
+      );
     }
     return options.range
-      ? stateBox("empty", "Nothing in this window", "Double-click a chart to see the whole run.")
-      : stateBox("empty", "No value yet", "The first one appears here by itself.");
+      ? stateBox(
+          "empty",
+          t("Nothing in this window"),
+          t("Double-click a chart to see the whole run."),
+        )
+      : stateBox("empty", t("No value yet"), t("The first one appears here by itself."));
   }
 
   #replace(...children) {

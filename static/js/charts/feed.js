@@ -1,5 +1,6 @@
 /* Fetches curves and lists of metrics. One place that knows the addresses and what can go wrong. */
 
+import { t } from "../ui/texts.js";
 import { decodeAnswer } from "./series.js";
 
 /** Why something could not be fetched, in words for people. */
@@ -64,10 +65,10 @@ async function fetchJson(address) {
   try {
     answer = await fetch(address, { headers: { Accept: "application/json" } });
   } catch {
-    throw new FeedError("The server cannot be reached. It is tried again by itself.");
+    throw new FeedError(t("The server cannot be reached. It is tried again by itself."));
   }
   if (answer.status === 401) {
-    throw new FeedError("You are signed out. Reload the page to sign in.", true);
+    throw new FeedError(t("You are signed out."), true);
   }
   if (!answer.ok) {
     throw new FeedError(await errorWords(answer));
@@ -77,12 +78,12 @@ async function fetchJson(address) {
 
 async function errorWords(answer) {
   if (answer.status === 404) {
-    return "This run is not there any more.";
+    return t("This run is not there any more.");
   }
   try {
     const { error } = await answer.json();
     return `${error.field}: ${error.message}`;
   } catch {
-    return `The server answered with an error (${answer.status}).`;
+    return t("The server answered with an error ({status}).", { status: answer.status });
   }
 }

@@ -3,6 +3,7 @@
    place of the raw line; NaN as a gap and a cross at the lower edge; on a log axis what is not over
    zero as a mark at that edge, never at a made-up height. */
 
+import { t } from "../ui/texts.js";
 import { toClock } from "./clock.js";
 import { layoutOf } from "./layout.js";
 import { breakLine, placeOfStep, windowOf } from "./series.js";
@@ -86,7 +87,7 @@ function curveTraces(entry, shown, options, isOneOfMany) {
     const y = isLog ? smooth.y.map((v) => (v > 0 ? v : NaN)) : smooth.y;
     traces.push({
       ...lineTrace(smooth.x, y, colour, 2),
-      name: isOneOfMany ? escapeMarkup(entry.name) : "smoothed",
+      name: isOneOfMany ? escapeMarkup(entry.name) : t("smoothed"),
       showlegend: isOneOfMany,
       hovertemplate: template(metric.unit),
     });
@@ -102,7 +103,7 @@ function rawTrace(entry, shown, options, isUnderSmoothed) {
     ...lineTrace(shown.raw.x, shown.y, colour, metric.evaluation ? 1.5 : curve.exact ? 1.5 : 1),
     mode: metric.evaluation || few ? "lines+markers" : "lines",
     marker: { color: colour, size: metric.evaluation ? 7 : 4 },
-    name: isUnderSmoothed ? "measured" : escapeMarkup(entry.name),
+    name: isUnderSmoothed ? t("measured") : escapeMarkup(entry.name),
     opacity: isUnderSmoothed ? 0.3 : 1,
     showlegend: !isUnderSmoothed,
     hovertemplate: template(metric.unit),
@@ -164,7 +165,7 @@ function bandTraces(band, colour, { range, isLog }) {
       y: drawable(hi.y),
       fill: "tonexty",
       fillcolor: withAlpha(colour, 0.22),
-      name: "range",
+      name: t("range"),
       showlegend: false,
     },
   ];
@@ -181,7 +182,7 @@ function ghostTraces({ curve }, { range, isLog, theme }) {
         1.2,
       ),
       line: { color: theme.muted, width: 1.2, dash: "dot" },
-      name: `attempt ${ghost.attempt}, superseded`,
+      name: t("attempt {number}, superseded", { number: ghost.attempt }),
       showlegend: false,
       hovertemplate: "%{y:.4~g}<extra>%{fullData.name}</extra>",
     };
@@ -195,23 +196,18 @@ function edgeTraces({ raw, bad, belowZero }, { axis, metric, theme }) {
     x: places.map((i) => raw.x[i]),
     y: places.map(() => 0.02),
     marker: { symbol, color: colour, size: 7, line: { width: 1.4, color: colour } },
-    text: places.map((i) => `${word(raw.y[i])} at ${place(raw.x[i], axis)}`),
+    text: places.map((i) => word(value(raw.y[i], metric.unit), place(raw.x[i], axis))),
     hovertemplate: "%{text}<extra></extra>",
     cliponaxis: false,
   });
   const traces = [];
   if (bad.length) {
-    traces.push(trace(bad, "x-thin", theme.bad, (v) => value(v)));
+    const word = (y, where) => t("{value} at {place}", { value: y, place: where });
+    traces.push(trace(bad, "x-thin", theme.bad, word));
   }
   if (belowZero.length) {
-    traces.push(
-      trace(
-        belowZero,
-        "triangle-down",
-        theme.muted,
-        (v) => `${value(v, metric.unit)}, not above 0,`,
-      ),
-    );
+    const word = (y, where) => t("{value}, not above 0, at {place}", { value: y, place: where });
+    traces.push(trace(belowZero, "triangle-down", theme.muted, word));
   }
   return traces;
 }

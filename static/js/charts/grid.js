@@ -2,6 +2,7 @@
    Attributes of the div give the run and the addresses. Loaded by the Curves tab of a run. */
 
 import { addKeys } from "../ui/keys.js";
+import { t, tp } from "../ui/texts.js";
 import { subscribe } from "../live/stream.js";
 import { Board } from "./board.js";
 import { Chart } from "./chart.js";
@@ -47,9 +48,8 @@ class Grid {
       this.board.redraw();
     });
     subscribe([`run:${this.data.run}`], (hint) => this.#onHint(hint));
-    addKeys([
-      { keys: "s", what: "Smoothing on or off", run: () => this.toolbar.toggleSmoothing() },
-    ]);
+    const toggle = () => this.toolbar.toggleSmoothing();
+    addKeys([{ keys: "s", what: t("Smoothing on or off"), run: toggle }]);
     await this.loadKeys();
   }
 
@@ -64,9 +64,12 @@ class Grid {
       this.board.refresh();
     } catch (error) {
       if (this.charts.size === 0) {
-        const action = { text: "Try again", onclick: () => this.loadKeys() };
+        const action = error.isSignedOut
+          ? { text: t("Sign in again"), onclick: () => location.reload() }
+          : { text: tp("button", "Try again"), onclick: () => this.loadKeys() };
+        document.body.addEventListener("temper:back", () => this.loadKeys(), { once: true });
         this.sections.replaceChildren(
-          stateBox("error", "The metrics could not be loaded", error.message, action),
+          stateBox("error", t("The metrics could not be loaded"), error.message, action),
         );
       } else {
         this.#note({ stale: error.message });
@@ -112,7 +115,7 @@ class Grid {
   /** Whether there may be metrics that have no chart yet: a stage logs its own ones. */
   #mayBringKeys(kind, data) {
     if (kind !== "metric") {
-      return ["evaluation", "checkpoint", "state", "resync"].includes(kind);
+      return ["evaluation", "checkpoint", "comment", "state", "resync"].includes(kind);
     }
     const isNewStage = data?.stage !== undefined && data.stage !== this.stage;
     this.stage = data?.stage ?? this.stage;
@@ -123,9 +126,10 @@ class Grid {
   #build(sections, isOver) {
     if (sections.length === 0) {
       const words = isOver
-        ? "This run ended before its first step was done."
-        : "The first values appear here by themselves when the first step is done.";
-      this.sections.replaceChildren(stateBox("empty", isOver ? "No metric" : "No metric yet", words));
+        ? t("This run ended before its first step was done.")
+        : t("The first values appear here by themselves when the first step is done.");
+      const head = isOver ? t("No metric") : t("No metric yet");
+      this.sections.replaceChildren(stateBox("empty", head, words));
       return;
     }
     if (this.charts.size === 0) {
@@ -192,7 +196,8 @@ class Grid {
     }
     this.root.dataset.found = String(shown);
     const isNone = shown === 0 && this.charts.size > 0;
-    this.#note({ none: isNone ? `No metric matches “${this.view.query}”.` : "" });
+    const { query } = this.view;
+    this.#note({ none: isNone ? t("No metric matches “{query}”.", { query }) : "" });
   }
 
   #look(chart, curves) {

@@ -1,19 +1,21 @@
 /* Axes, markers and the frame of a figure. Pure. */
 
+import { t } from "../ui/texts.js";
 import { placeOfStep } from "./series.js";
 import { duration, escapeMarkup } from "./text.js";
 
 const AXIS_TITLES = {
-  step: "step",
-  relative: "training time",
+  step: t("step"),
+  relative: t("training time"),
   wall: "",
-  tokens: "completion tokens",
-  prompts: "prompts",
+  tokens: t("completion tokens"),
+  prompts: t("prompts"),
 };
+const PLACE = { n: "%{x:,.0f}" };
 const HOVER_TITLES = {
-  step: "step %{x:,.0f}",
-  tokens: "%{x:,.0f} tokens",
-  prompts: "%{x:,.0f} prompts",
+  step: t("step {n}", PLACE),
+  tokens: t("{n} tokens", PLACE),
+  prompts: t("{n} prompts", PLACE),
 };
 const TIME_STEPS_S = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400,
@@ -118,7 +120,11 @@ function markers(entries, { marks, theme, range, extent }) {
       return { step, words: name, colour: theme.muted, dash: "dot" };
     }),
     ...(marks?.attempts ?? []).map(({ step, attempt }) => {
-      return { step, words: `attempt ${attempt}`, colour: theme.warn, dash: "dash" };
+      const words = t("attempt {number}", { number: attempt });
+      return { step, words, colour: theme.warn, dash: "dash" };
+    }),
+    ...(marks?.comments ?? []).map((step) => {
+      return { step, words: t("comment"), colour: theme.muted, dash: "dashdot" };
     }),
   ]
     .map((mark) => ({ ...mark, x: placeOfStep(line, mark.step) }))

@@ -1,5 +1,6 @@
 /* The elements of a chart's panel: head with buttons and menu, body, foot. Made by chart.js. */
 
+import { t } from "../ui/texts.js";
 import { icon, make } from "./dom.js";
 
 let lastId = 0;
@@ -10,8 +11,8 @@ export function buildPanel(facts, wishes, picture) {
   const id = `chart-${(lastId += 1)}`;
   const toggle = (what) => () => wishes.toggle(what, key);
   const parts = {
-    tableButton: button("table", `${key} as a table`, toggle("tables")),
-    logButton: button("log", `Logarithmic axis for ${key}`, toggle("log")),
+    tableButton: button("table", t("{key} as a table", { key }), toggle("tables")),
+    logButton: button("log", t("Logarithmic axis for {key}", { key }), toggle("log")),
     value: make("span", { class: "chart-value" }),
     cross: make("div", { class: "chart-cross", hidden: true }),
     body: make("div", { class: "chart-body" }, make("div", { class: "skeleton chart-skeleton" })),
@@ -48,12 +49,12 @@ function menu(key, wishes, picture) {
   const item = (text, onclick) =>
     make("li", {}, make("button", { type: "button", class: "menu-item", text, onclick }));
   const link = (ending) => {
-    const text = `${ending.toUpperCase()} of what is shown`;
+    const text = t("{format} of what is shown", { format: ending.toUpperCase() });
     const anchor = make("a", { class: "menu-item", href: "#", text });
     anchor.addEventListener("click", () => (anchor.href = wishes.file(ending, key)));
     return make("li", {}, anchor);
   };
-  const label = `Save ${key}`;
+  const label = t("Save {key}", { key });
   return make(
     "details",
     { class: "chart-menu", onfocusout: closeWhenLeft, onkeydown: closeOnEscape },
@@ -63,8 +64,8 @@ function menu(key, wishes, picture) {
       { class: "menu" },
       link("csv"),
       link("json"),
-      item("PNG picture", () => picture("png")),
-      item("SVG picture", () => picture("svg")),
+      item(t("PNG picture"), () => picture("png")),
+      item(t("SVG picture"), () => picture("svg")),
     ),
   );
 }

@@ -1,5 +1,6 @@
 /* The table twin of a chart: the same points as rows, newest first. */
 
+import { t } from "../ui/texts.js";
 import { make } from "./dom.js";
 import { count, place, value } from "./text.js";
 
@@ -10,9 +11,9 @@ export function tableOf(key, curve, axis, unit, csvAddress) {
   const { line, smooth } = curve;
   const smoothed = new Map();
   smooth?.step.forEach((step, i) => smoothed.set(step, smooth.y[i]));
-  const head = ["Step", ...(axis === "step" ? [] : ["At"]), "Value"];
+  const head = [t("Step"), ...(axis === "step" ? [] : [t("At")]), t("Value")];
   if (smooth) {
-    head.push("Smoothed");
+    head.push(t("Smoothed"));
   }
   const rows = [];
   const first = Math.max(0, line.x.length - ROWS);
@@ -31,18 +32,21 @@ export function tableOf(key, curve, axis, unit, csvAddress) {
   const table = make(
     "table",
     { class: "table chart-table" },
-    make("caption", { class: "visually-hidden", text: `${key}, newest first` }),
+    make("caption", { class: "visually-hidden", text: t("{key}, newest first", { key }) }),
     make("thead", {}, make("tr", {}, ...head.map((text) => headCell(text)))),
     make("tbody", {}, ...rows),
   );
-  const wrap = make("div", { class: "chart-table-wrap", tabindex: "0" }, table);
+  const label = t("{key} as a table", { key });
+  const scrolls = { tabindex: "0", role: "region", "aria-label": label };
+  const wrap = make("div", { class: "chart-table-wrap", ...scrolls }, table);
   if (first > 0) {
-    const words = `The newest ${ROWS} of ${count(line.x.length)} drawn points. `;
+    const total = count(line.x.length);
+    const words = t("The newest {n} of {total} drawn points.", { n: ROWS, total });
     wrap.append(
       make(
         "p",
-        { class: "hint", text: words },
-        make("a", { href: csvAddress, text: "All as CSV" }),
+        { class: "hint", text: `${words} ` },
+        make("a", { href: csvAddress, text: t("All as CSV") }),
       ),
     );
   }

@@ -1,5 +1,6 @@
 /* Words and numbers of the charts. Pure. */
 
+import { t, tn } from "../ui/texts.js";
 import { countInside } from "./series.js";
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -50,12 +51,12 @@ export function duration(seconds) {
   const total = Math.round(seconds);
   const [h, m, s] = [Math.floor(total / 3600), Math.floor((total % 3600) / 60), total % 60];
   if (h) {
-    return m ? `${h} h ${m} min` : `${h} h`;
+    return m ? t("{h} h {m} min", { h, m }) : t("{n} h", { n: h });
   }
   if (m) {
-    return s ? `${m} min ${s} s` : `${m} min`;
+    return s ? t("{m} min {s} s", { m, s }) : t("{n} min", { n: m });
   }
-  return `${s} s`;
+  return t("{n} s", { n: s });
 }
 
 /** A place on the axis, in words. */
@@ -66,22 +67,34 @@ export function place(x, kind) {
     case "wall":
       return new Date(x).toLocaleString();
     case "tokens":
-      return `${count(x)} tokens`;
+      return t("{n} tokens", { n: count(x) });
     case "prompts":
-      return `${count(x)} prompts`;
+      return t("{n} prompts", { n: count(x) });
     default:
-      return `step ${count(x)}`;
+      return t("step {n}", { n: count(x) });
   }
 }
 
 /** How much of the data a chart shows. */
 export function honesty(curve, range) {
-  const where = range ? " in this window" : "";
-  const drawn = countInside(curve.line, range);
-  const base = curve.exact
-    ? `all ${count(drawn)} ${drawn === 1 ? "point" : "points"}${where}`
-    : `${count(drawn)} of ${count(curve.total)} points${where}, extremes exact`;
-  return curve.bad ? `${base} · ${count(curve.bad)} not finite` : base;
+  const base = range ? honestyInside(curve, range) : honestyOfAll(curve);
+  const bad = t("{n} not finite", { n: count(curve.bad) });
+  return curve.bad ? `${base} · ${bad}` : base;
+}
+
+function honestyOfAll({ line, exact, total }) {
+  const n = count(line.x.length);
+  return exact
+    ? tn("all {n} point", "all {n} points", line.x.length, { n })
+    : t("{n} of {total} points, extremes exact", { n, total: count(total) });
+}
+
+function honestyInside({ line, exact, total }, range) {
+  const drawn = countInside(line, range);
+  const n = count(drawn);
+  return exact
+    ? tn("all {n} point in this window", "all {n} points in this window", drawn, { n })
+    : t("{n} of {total} points in this window, extremes exact", { n, total: count(total) });
 }
 
 /** One sentence that says what the curve does, for those who do not see it. */
@@ -93,18 +106,26 @@ export function summary(key, line, axisKind, unit) {
     }
   }
   if (finite.length === 0) {
-    return `${key} has no finite value yet.`;
+    return t("{key} has no finite value yet.", { key });
   }
   const [first, last] = [finite[0], finite[finite.length - 1]];
   const at = (i) => value(line.y[i], unit);
   if (finite.length === 1) {
-    return `${key} is ${at(first)} at ${place(line.x[first], axisKind)}.`;
+    const where = place(line.x[first], axisKind);
+    return t("{key} is {value} at {where}.", { key, value: at(first), where });
   }
+  const words = {
+    key,
+    from: at(first),
+    to: at(last),
+    start: place(line.x[first], axisKind),
+    end: place(line.x[last], axisKind),
+  };
   const change = line.y[last] - line.y[first];
-  const verb = change > 0 ? "rose" : change < 0 ? "fell" : "stayed";
-  const path = change === 0 ? `at ${at(first)}` : `from ${at(first)} to ${at(last)}`;
-  return `${key} ${verb} ${path} between ${place(line.x[first], axisKind)} and ${place(
-    line.x[last],
-    axisKind,
-  )}.`;
+  if (change > 0) {
+    return t("{key} rose from {from} to {to} between {start} and {end}.", words);
+  }
+  return change < 0
+    ? t("{key} fell from {from} to {to} between {start} and {end}.", words)
+    : t("{key} stayed at {from} between {start} and {end}.", words);
 }

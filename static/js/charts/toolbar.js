@@ -1,5 +1,6 @@
 /* The controls above the charts: search, smoothing, axis, superseded points, zoom, report. */
 
+import { t, tp } from "../ui/texts.js";
 import { make } from "./dom.js";
 import { AXES, DEFAULT_WEIGHT, MAX_WEIGHT } from "./view.js";
 
@@ -9,8 +10,8 @@ export class Toolbar {
     this.change = change;
     this.search = make("input", {
       type: "search",
-      placeholder: "Find a metric",
-      "aria-label": "Find a metric: words, or a pattern between slashes",
+      placeholder: t("Find a metric"),
+      "aria-label": t("Find a metric: words, or a pattern between slashes"),
       "data-search": true,
       oninput: () => change({ query: this.search.value }),
     });
@@ -26,7 +27,7 @@ export class Toolbar {
     this.axis = make(
       "select",
       {
-        "aria-label": "Horizontal axis",
+        "aria-label": t("Horizontal axis"),
         onchange: () => change({ axis: this.axis.value, range: null }),
       },
       ...AXES.map(({ kind, title }) => make("option", { value: kind, text: title })),
@@ -39,34 +40,37 @@ export class Toolbar {
     this.reset = make("button", {
       type: "button",
       class: "button button-small",
-      text: "Whole run",
-      title: "Undo the zoom (double-click a chart)",
+      text: t("Whole run"),
+      title: t("Undo the zoom (double-click a chart)"),
       onclick: () => change({ range: null }),
     });
     this.element = make(
       "div",
-      { class: "curves-toolbar", role: "toolbar", "aria-label": "Charts" },
+      { class: "curves-toolbar", role: "toolbar", "aria-label": t("Charts") },
       this.search,
       make(
         "span",
         { class: "curves-control" },
-        label("curves-smooth", "Smoothing"),
+        label("curves-smooth", t("Smoothing")),
         this.slider,
         this.weight,
       ),
       make("span", { class: "curves-control" }, this.axis),
       make(
         "span",
-        { class: "curves-control", title: "What a resumed attempt replaced, as dotted lines" },
+        {
+          class: "curves-control",
+          title: t("What a resumed attempt replaced, as dotted lines"),
+        },
         this.ghosts,
-        label("curves-ghosts", "Superseded"),
+        label("curves-ghosts", t("Superseded")),
       ),
       this.reset,
       make("a", {
         class: "curves-report",
         href: reportAddress,
-        text: "Report",
-        title: "One file that opens without a network",
+        text: t("Report"),
+        title: t("One file that opens without a network"),
         download: true,
       }),
     );
@@ -79,7 +83,7 @@ export class Toolbar {
       this.search.value = view.query;
     }
     this.slider.value = view.weight;
-    this.weight.textContent = view.weight === 0 ? "off" : view.weight.toFixed(2);
+    this.weight.textContent = strength(view.weight);
     this.axis.value = view.axis;
     this.ghosts.checked = view.ghosts;
     this.reset.hidden = !view.range;
@@ -91,9 +95,13 @@ export class Toolbar {
   }
 
   #smooth(weight) {
-    this.weight.textContent = weight === 0 ? "off" : weight.toFixed(2);
+    this.weight.textContent = strength(weight);
     this.change({ weight });
   }
+}
+
+function strength(weight) {
+  return weight === 0 ? tp("smoothing", "off") : weight.toFixed(2);
 }
 
 function label(id, text) {

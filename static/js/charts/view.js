@@ -1,11 +1,13 @@
 /* What a person chose to see: kept in the page's address, so that a link shows the same. Pure. */
 
+import { t } from "../ui/texts.js";
+
 export const AXES = [
-  { kind: "step", title: "Steps" },
-  { kind: "relative", title: "Training time" },
-  { kind: "wall", title: "Clock" },
-  { kind: "tokens", title: "Tokens" },
-  { kind: "prompts", title: "Prompts" },
+  { kind: "step", title: t("Steps") },
+  { kind: "relative", title: t("Training time") },
+  { kind: "wall", title: t("Clock") },
+  { kind: "tokens", title: t("Tokens") },
+  { kind: "prompts", title: t("Prompts") },
 ];
 export const DEFAULT_WEIGHT = 0.6;
 export const MAX_WEIGHT = 0.99;

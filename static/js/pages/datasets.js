@@ -1,10 +1,13 @@
 /* Imports, live: the page of one import asks again at each hint, the list is fetched anew. */
 
 import { listen, paced } from "../ui/live.js";
+import { showSignedOut } from "../ui/trouble.js";
 
 const reloadList = paced(async () => {
   const answer = await fetch(window.location.href);
-  if (answer.ok) {
+  if (answer.redirected) {
+    showSignedOut();
+  } else if (answer.ok) {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     document.getElementById("datasets").replaceWith(page.getElementById("datasets"));
   }

@@ -1,6 +1,5 @@
 /* The launch page: errors at their fields, live shares of weights, finding a setting, YAML lines. */
 
-import { copyText } from "../ui/copy.js";
 import { updateShares } from "./weight_shares.js";
 
 const form = document.getElementById("launch");
@@ -10,8 +9,8 @@ form.addEventListener("submit", onSubmit);
 document.addEventListener("click", onClick);
 document.body.addEventListener("htmx:afterSettle", onSettled);
 document.body.addEventListener("temper:show", (event) => showPath(event.detail.path));
-reveal();
 showErrors();
+showAddressed();
 
 function onInput(event) {
   const target = event.target;
@@ -34,15 +33,9 @@ function onSubmit(event) {
 
 function onSettled(event) {
   if (event.detail.target?.id === "preflight" || event.detail.target?.id === "editor") {
-    reveal();
     showErrors();
-  }
-}
-
-/* Buttons that only a script can serve stay hidden without one. */
-function reveal() {
-  for (const button of document.querySelectorAll("[data-copy-yaml]")) {
-    button.hidden = !navigator.clipboard;
+  } else if (event.detail.target?.id === "dialog" && !event.detail.target.open) {
+    event.detail.target.showModal();
   }
 }
 
@@ -96,9 +89,13 @@ function onClick(event) {
   if (line) {
     selectLine(document.querySelector("[data-yaml]"), Number(line.dataset.line));
   }
-  const copy = event.target.closest?.("[data-copy-yaml]");
-  if (copy) {
-    copyText(document.querySelector("[data-yaml-copy]").content.textContent, copy);
+}
+
+/* A link to a field may lead behind a fold. */
+function showAddressed() {
+  const path = location.hash.match(/^#(?:field|item)-([\w.]+)$/)?.[1];
+  if (path) {
+    showPath(path);
   }
 }
 

@@ -1,6 +1,7 @@
 /* The console, live: what follows after the last byte is fetched when the run says it printed. */
 
 import { listen, paced } from "../ui/live.js";
+import { showSignedOut } from "../ui/trouble.js";
 
 const FETCH_EVERY_MS = 700;
 const KEPT_CHARS = 2_000_000;
@@ -19,7 +20,12 @@ if (log?.dataset.isLive) {
 }
 
 async function more() {
-  const answer = await fetch(`${log.dataset.logUrl}&offset=${log.dataset.offset}`);
+  const answer = await fetch(`${log.dataset.logUrl}&offset=${log.dataset.offset}`, {
+    headers: { "HX-Request": "true" },
+  });
+  if (answer.status === 401) {
+    showSignedOut();
+  }
   if (!answer.ok) {
     return;
   }

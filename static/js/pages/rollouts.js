@@ -3,15 +3,16 @@
 
 import { listen, paced, refresh } from "../ui/live.js";
 import { addKeys } from "../ui/keys.js";
+import { t } from "../ui/texts.js";
 
 const FOLLOW_EVERY_MS = 1500;
 
 addKeys([
-  { keys: "ArrowRight", what: "Next group", run: () => click("[data-group=next]") },
-  { keys: "ArrowLeft", what: "Previous group", run: () => click("[data-group=prev]") },
-  { keys: "]", what: "Later step", run: () => click("[data-step=next]") },
-  { keys: "[", what: "Earlier step", run: () => click("[data-step=prev]") },
-  { keys: "l", what: "Latest step", run: () => click("[data-latest]") },
+  { keys: "ArrowRight", what: t("Next group"), run: () => click("[data-group=next]") },
+  { keys: "ArrowLeft", what: t("Previous group"), run: () => click("[data-group=prev]") },
+  { keys: "]", what: t("Later step"), run: () => click("[data-step=next]") },
+  { keys: "[", what: t("Earlier step"), run: () => click("[data-step=prev]") },
+  { keys: "l", what: t("Latest step"), run: () => click("[data-latest]") },
 ]);
 
 let hasMoved = false; // the reader, since the page last followed the run
@@ -59,7 +60,7 @@ document.addEventListener("change", (event) => {
 function markNews(step) {
   const latest = document.querySelector("[data-latest]");
   if (latest && step) {
-    latest.textContent = `Latest: step ${step}`;
+    latest.textContent = t("Latest: step {step}", { step });
   }
 }
 

@@ -3,11 +3,19 @@
 import { listen, paced, refresh } from "../ui/live.js";
 import { duration } from "../ui/times.js";
 import { say } from "../ui/failures.js";
+import { stateOf } from "../ui/states.js";
+import { t } from "../ui/texts.js";
 
 const page = document.getElementById("run");
 const run = page.dataset;
 const number = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const UNITS = {
+  rollouts: t("rollouts"),
+  "micro-batches": t("micro-batches"),
+  checkpoints: t("checkpoints"),
+};
 const refreshHead = paced(() => refresh("#run-live", run.liveUrl), 500);
+const refreshChanged = paced(() => refresh("#run-changed", run.changedUrl), 500);
 const refreshEvaluations = paced(() => refresh("#run-evals", run.evaluationsUrl), 500);
 
 listen([`run:${run.run}`], {
@@ -15,9 +23,11 @@ listen([`run:${run.run}`], {
   state(data) {
     announce(data.state);
     refreshHead();
+    refreshChanged();
   },
   checkpoint: refreshHead,
   notice: refreshHead,
+  comment: showComments,
   metric: showStep,
   evaluation() {
     refreshEvaluations();
@@ -26,6 +36,7 @@ listen([`run:${run.run}`], {
   resync() {
     refreshHead();
     refreshEvaluations();
+    refreshChanged();
   },
 });
 document.body.addEventListener("temper:say", (event) => say(event.detail.text));
@@ -39,11 +50,7 @@ function showPhase(phase) {
     return;
   }
   const words = JSON.parse(panel.dataset.words);
-  const count = phase.total
-    ? ` ${number.format(phase.done)} of ${number.format(phase.total)} ${phase.unit ?? ""}`
-    : "";
-  const lead = phase.step ? `Step ${number.format(phase.step)}: ` : "";
-  const text = `${lead}${words[phase.phase] ?? phase.phase}${count}`.trim();
+  const text = withStep(phase, withCount(phase, words[phase.phase] ?? phase.phase)).trim();
   sentence.textContent = text[0].toUpperCase() + text.slice(1);
   if (phase.total) {
     bar.max = phase.total;
@@ -52,13 +59,26 @@ function showPhase(phase) {
     bar.removeAttribute("value");
   }
   panel.querySelector("[data-phase-speed]").textContent = phase.tokens_per_s
-    ? `${number.format(phase.tokens_per_s)} tokens/s`
+    ? t("{n} tokens/s", { n: number.format(phase.tokens_per_s) })
     : "";
   panel.querySelector("[data-phase-eta]").textContent =
-    phase.eta_s === null || phase.eta_s === undefined ? "" : `${duration(phase.eta_s)} left`;
+    phase.eta_s === null || phase.eta_s === undefined
+      ? ""
+      : t("{span} left", { span: duration(phase.eta_s) });
   if (phase.run_step !== undefined) {
     showStep({ step: phase.run_step });
   }
+}
+
+/* The same words as webapp.runs.overview.phase_view. */
+function withCount({ done, total, unit }, doing) {
+  const [some, all] = [number.format(done), number.format(total)];
+  const words = { doing, done: some, total: all, unit: UNITS[unit] ?? unit ?? "" };
+  return total ? t("{doing} {done} of {total} {unit}", words) : doing;
+}
+
+function withStep({ step }, doing) {
+  return step ? t("Step {step}: {doing}", { step: number.format(step), doing }) : doing;
 }
 
 /* A new step changes the stage bars too, which the server draws. */
@@ -71,6 +91,13 @@ function showStep({ step }) {
   }
 }
 
+function showComments({ count }) {
+  const place = document.querySelector("[data-comment-count]");
+  place.textContent = number.format(count);
+  place.hidden = count === 0;
+}
+
 function announce(state) {
-  document.getElementById("announce").textContent = `Run ${run.number} is ${state}.`;
+  const words = t("Run {number} is {state}.", { number: run.number, state: stateOf(state) });
+  document.getElementById("announce").textContent = words;
 }

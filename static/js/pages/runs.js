@@ -2,6 +2,8 @@
 
 import { listen, paced, refresh } from "../ui/live.js";
 import { addKeys } from "../ui/keys.js";
+import { stateOf } from "../ui/states.js";
+import { t } from "../ui/texts.js";
 
 const ROW_EVERY_MS = 1000;
 const rowTimers = new Map();
@@ -41,7 +43,8 @@ async function refreshRow(number) {
     await refresh(`#run-${number}`, `${number}/row/`);
     const after = document.getElementById(`run-${number}`)?.dataset.state;
     if (after && after !== before) {
-      document.getElementById("announce").textContent = `Run ${number} is ${after}.`;
+      const words = t("Run {number} is {state}.", { number, state: stateOf(after) });
+      document.getElementById("announce").textContent = words;
     }
   }
 }
@@ -51,8 +54,8 @@ function here() {
 }
 
 addKeys([
-  { keys: "j", what: "Next run in the table", run: () => move(1) },
-  { keys: "k", what: "Previous run in the table", run: () => move(-1) },
+  { keys: "j", what: t("Next run in the table"), run: () => move(1) },
+  { keys: "k", what: t("Previous run in the table"), run: () => move(-1) },
 ]);
 
 /* j and k move the focus from run to run; Enter on the focused link opens it. */

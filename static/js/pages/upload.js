@@ -1,5 +1,7 @@
 /* Upload with a progress bar, by the button or by dropping a file. Without it the form still works. */
 
+import { t } from "../ui/texts.js";
+
 const form = document.querySelector("[data-drop]");
 const input = form.querySelector("input[type=file]");
 const problem = document.getElementById("upload-error");
@@ -36,7 +38,7 @@ function send() {
     return;
   }
   if (!input.files.length) {
-    refuse("Choose a file.");
+    refuse(t("Choose a file."));
     return;
   }
   request = new XMLHttpRequest();
@@ -44,7 +46,7 @@ function send() {
   request.setRequestHeader("HX-Request", "true");
   request.upload.addEventListener("progress", (event) => show(event.loaded, event.total));
   request.addEventListener("load", onAnswer);
-  request.addEventListener("error", () => refuse("The upload broke off. Try it again."));
+  request.addEventListener("error", () => refuse(t("The upload broke off. Try it again.")));
   progress.hidden = false;
   problem.textContent = "";
   request.send(new FormData(form));
@@ -54,8 +56,11 @@ function show(loaded, total) {
   progress.querySelector("progress").value = total ? (100 * loaded) / total : 0;
   words.textContent =
     loaded < total
-      ? `${megabytes.format(loaded / 1e6)} of ${megabytes.format(total / 1e6)} MB`
-      : "Uploaded; looking into it";
+      ? t("{done} of {total} MB", {
+          done: megabytes.format(loaded / 1e6),
+          total: megabytes.format(total / 1e6),
+        })
+      : t("Uploaded; looking into it");
 }
 
 function onAnswer() {
@@ -68,7 +73,8 @@ function onAnswer() {
   if (request.status < 300 && answer.next) {
     window.location.assign(answer.next);
   } else {
-    refuse(answer.error ?? `The server did not take the file (${request.status}).`);
+    const { status } = request;
+    refuse(answer.error ?? t("The server did not take the file ({status}).", { status }));
   }
 }
 

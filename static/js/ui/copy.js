@@ -1,6 +1,7 @@
 /* Copy buttons: data-copy holds the text, or data-copy-from the selector of what to copy. */
 
 import { say } from "./failures.js";
+import { t } from "./texts.js";
 
 const SHOWN_MS = 1500;
 
@@ -17,11 +18,11 @@ export function startCopy() {
 
 /** Copy a text and say so on the button. */
 export async function copyText(text, button) {
-  let words = "Copied";
+  let words = t("Copied");
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    words = "Copying is not allowed";
+    words = t("Copying is not allowed");
   }
   const label = button.querySelector("span");
   if (!label) {

@@ -1,4 +1,7 @@
-/* A request of htmx that failed is said aloud on the page, never swallowed. */
+/* A request of htmx that failed is said aloud on the page, never swallowed. That the server is away
+   or the session has ended is said by trouble.js. */
+
+import { t } from "./texts.js";
 
 const SHOWN_MS = 8000;
 
@@ -6,13 +9,16 @@ export function startFailures() {
   document.body.addEventListener("htmx:responseError", (event) => {
     const status = event.detail.xhr.status;
     if (status === 403) {
-      say("You may not do that, or your session has ended. Reload the page.");
-    } else {
-      say(`The server answered with an error (${status}). Nothing was changed on this page.`);
+      say(t("You may not do that. Nothing was changed."));
+    } else if (status === 404) {
+      say(t("It is not there any more. Reload the page."));
+    } else if (status !== 401) {
+      say(
+        t("The server answered with an error ({status}). Nothing was changed on this page.", {
+          status,
+        }),
+      );
     }
-  });
-  document.body.addEventListener("htmx:sendError", () => {
-    say("The server cannot be reached. It is tried again with the next change.");
   });
 }
 

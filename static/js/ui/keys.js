@@ -1,31 +1,56 @@
 /* Keyboard shortcuts: one list, from which both the sheet and the behaviour come.
    A page adds its own by `addKeys`. Off inside text fields, and off altogether by the switch in
-   the sheet (WCAG 2.1.4). Two-key shortcuts such as `g r` wait a second for the second key. */
+   the sheet (WCAG 2.1.4). Two-key shortcuts such as `g r` wait a second for the second key.
+   `Mod+k` is Ctrl+K, or ⌘K on a Mac: it works in text fields too, and cannot be switched off. */
+
+import { t } from "./texts.js";
 
 const STORE = "temper_keys_off";
 const SECOND_KEY_MS = 1000;
+const PAGE = t("This page");
+
+/** The group of shortcuts that all pages have. */
+export const EVERYWHERE = t("Everywhere");
+
+const NATIVE = [
+  { keys: "Tab", what: t("To the next link, button or field; Shift+Tab goes back") },
+  { keys: "Enter", what: t("Open or press what is focused") },
+  { keys: "Escape", what: t("Close a dialog or a menu") },
+];
 
 const shortcuts = [];
 let first = "";
 let timer = 0;
 
 /** Add shortcuts: [{ keys: "g r", what: "All runs", run: () => {...} }]. */
-export function addKeys(entries) {
-  shortcuts.push(...entries);
+export function addKeys(entries, group = PAGE) {
+  shortcuts.push(...entries.map((entry) => ({ ...entry, group })));
   drawSheet();
+}
+
+/** Whether the modifier of shortcuts is ⌘. */
+export function isMac() {
+  return /Mac|iPhone|iPad/.test(navigator.userAgentData?.platform ?? navigator.platform ?? "");
 }
 
 export function startKeys() {
   const links = document.querySelectorAll(".rail-nav a");
-  addKeys([
-    { keys: "?", what: "This sheet", run: openSheet },
-    { keys: "/", what: "Search on this page", run: focusSearch },
-    ...[...links].map((link) => ({
-      keys: link.querySelector("kbd").textContent.trim(),
-      what: link.querySelector("span").textContent.trim(),
-      run: () => link.click(),
-    })),
-  ]);
+  const hasSearch = document.querySelector("main input[type=search]") !== null;
+  if (hasSearch) {
+    addKeys([{ keys: "/", what: t("Search on this page"), run: focusSearch }]);
+  }
+  addKeys(
+    [
+      { keys: "?", what: t("This sheet"), run: openSheet },
+      ...[...links].map((link) => ({
+        keys: link.querySelector("kbd").textContent.trim(),
+        what: link.querySelector("span").textContent.trim(),
+        run: () => link.click(),
+      })),
+      ...NATIVE,
+    ],
+    EVERYWHERE,
+  );
   document.addEventListener("keydown", onKey);
   for (const button of document.querySelectorAll("[data-keys-open]")) {
     button.addEventListener("click", openSheet);
@@ -42,15 +67,16 @@ function isOff() {
 }
 
 function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || isOff() || isTyping(event.target)) {
+  if (event.ctrlKey || event.metaKey) {
+    onChord(event);
     return;
   }
-  if (document.querySelector("dialog[open]")) {
+  if (event.altKey || isOff() || isTyping(event.target) || document.querySelector("dialog[open]")) {
     return;
   }
   const key = event.key;
   const pair = first ? `${first} ${key}` : "";
-  const found = shortcuts.find((s) => s.keys === pair) ?? shortcuts.find((s) => s.keys === key);
+  const found = find(pair) ?? find(key);
   clearTimeout(timer);
   first = "";
   if (found) {
@@ -62,6 +88,19 @@ function onKey(event) {
   }
 }
 
+function onChord(event) {
+  const found = find(`Mod+${event.key.toLowerCase()}`);
+  if (found && !event.shiftKey && !event.altKey) {
+    event.preventDefault();
+    found.run(event);
+  }
+}
+
+/* Keys without a deed are the browser's own; the sheet lists them. */
+function find(keys) {
+  return shortcuts.find((s) => s.keys === keys && s.run);
+}
+
 function isTyping(target) {
   return (
     target instanceof HTMLElement &&
@@ -70,7 +109,8 @@ function isTyping(target) {
   );
 }
 
-function openSheet() {
+/** Show the sheet of all shortcuts. */
+export function openSheet() {
   document.getElementById("keys").showModal();
 }
 
@@ -83,19 +123,40 @@ function drawSheet() {
   if (!list) {
     return;
   }
-  list.replaceChildren(
-    ...shortcuts.flatMap(({ keys, what }) => {
-      const term = document.createElement("dt");
-      keys.split(" ").forEach((key) => {
-        const kbd = document.createElement("kbd");
-        kbd.textContent = NAMES[key] ?? key;
-        term.append(kbd, " ");
-      });
-      const words = document.createElement("dd");
-      words.textContent = what;
-      return [term, words];
-    }),
-  );
+  const groups = [PAGE, EVERYWHERE].filter((name) => shortcuts.some((s) => s.group === name));
+  list.replaceChildren(...groups.map(drawGroup));
 }
 
-const NAMES = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Enter: "⏎" };
+function drawGroup(name) {
+  const box = document.createElement("section");
+  const title = document.createElement("h3");
+  title.textContent = name;
+  const list = document.createElement("dl");
+  list.className = "keys-list";
+  for (const { keys, what } of shortcuts.filter((s) => s.group === name)) {
+    const term = document.createElement("dt");
+    keys.split(/[ +]/).forEach((key) => {
+      const kbd = document.createElement("kbd");
+      kbd.textContent = nameOf(key);
+      term.append(kbd, " ");
+    });
+    const words = document.createElement("dd");
+    words.textContent = what;
+    list.append(term, words);
+  }
+  box.append(title, list);
+  return box;
+}
+
+function nameOf(key) {
+  return key === "Mod" ? (isMac() ? "⌘" : "Ctrl") : (NAMES[key] ?? key);
+}
+
+const NAMES = {
+  ArrowLeft: "←",
+  ArrowRight: "→",
+  ArrowUp: "↑",
+  ArrowDown: "↓",
+  Enter: "⏎",
+  Escape: "Esc",
+};

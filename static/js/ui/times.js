@@ -1,5 +1,7 @@
 /* Relative times that stay true while a page is open: every <time datetime> without data-fixed. */
 
+import { t } from "./texts.js";
+
 const EVERY_MS = 15000;
 const MINUTE = 60;
 const HOUR = 3600;
@@ -24,21 +26,21 @@ export function ago(moment, now) {
   const seconds = (now - moment) / 1000;
   const size = Math.abs(seconds);
   if (size < 5) {
-    return "just now";
+    return t("just now");
   }
-  const text =
+  const span =
     size < MINUTE
-      ? `${Math.round(size)} s`
+      ? t("{n} s", { n: Math.round(size) })
       : size < HOUR
-        ? `${Math.round(size / MINUTE)} min`
+        ? t("{n} min", { n: Math.round(size / MINUTE) })
         : size < 2 * DAY
-          ? `${Math.round(size / HOUR)} h`
+          ? t("{n} h", { n: Math.round(size / HOUR) })
           : size < 60 * DAY
-            ? `${Math.round(size / DAY)} d`
+            ? t("{n} d", { n: Math.round(size / DAY) })
             : size < 730 * DAY
-              ? `${Math.round(size / (30.44 * DAY))} months`
-              : `${Math.round(size / (365.25 * DAY))} years`;
-  return seconds >= 0 ? `${text} ago` : `in ${text}`;
+              ? t("{n} months", { n: Math.round(size / (30.44 * DAY)) })
+              : t("{n} years", { n: Math.round(size / (365.25 * DAY)) });
+  return seconds >= 0 ? t("{span} ago", { span }) : t("in {span}", { span });
 }
 
 /** The same words as webapp.ui.wording.format_duration. */
@@ -47,18 +49,20 @@ export function duration(seconds) {
     return "–";
   }
   if (seconds < 9.95) {
-    return `${seconds.toFixed(1)} s`;
+    return t("{n} s", { n: seconds.toFixed(1) });
   }
   const whole = Math.round(seconds);
   if (whole < MINUTE) {
-    return `${whole} s`;
+    return t("{n} s", { n: whole });
   }
   if (whole < HOUR) {
-    return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
+    const s = String(whole % 60).padStart(2, "0");
+    return t("{m} min {s} s", { m: Math.floor(whole / 60), s });
   }
   if (whole < 2 * DAY) {
-    const minutes = Math.floor((whole % HOUR) / 60);
-    return `${Math.floor(whole / HOUR)} h ${String(minutes).padStart(2, "0")} min`;
+    const m = String(Math.floor((whole % HOUR) / 60)).padStart(2, "0");
+    return t("{h} h {m} min", { h: Math.floor(whole / HOUR), m });
   }
-  return `${Math.floor(whole / DAY)} d ${Math.floor((whole % DAY) / HOUR)} h`;
+  const h = Math.floor((whole % DAY) / HOUR);
+  return t("{d} d {h} h", { d: Math.floor(whole / DAY), h });
 }

@@ -13,6 +13,7 @@ from training_core.contract.rewards import (
     CorrectnessReward,
     FormatReward,
     LengthReward,
+    MatchReward,
     RewardSpec,
     WeightedSumReward,
     WeightedTerm,
@@ -30,6 +31,8 @@ EVERY_LEAF = RewardSpec(
                 node=FormatReward(name="open", tags=("think", "answer"), allow_text_outside=True),
             ),
             WeightedTerm(weight=1, node=LengthReward()),
+            WeightedTerm(weight=1, node=MatchReward()),
+            WeightedTerm(weight=1, node=MatchReward(name="whole", answer_tag="")),
         )
     )
 )

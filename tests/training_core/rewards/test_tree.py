@@ -12,6 +12,7 @@ from training_core.contract.rewards import (
     CorrectnessReward,
     FormatReward,
     LengthReward,
+    MatchReward,
     RewardNode,
     RewardSpec,
     WeightedSumReward,
@@ -129,5 +130,5 @@ def test_a_score_that_is_not_finite_is_an_error(length_leaf: Any, value: float) 
 
 
 def test_every_leaf_type_of_the_contract_is_in_the_catalogue() -> None:
-    leaves = (CorrectnessReward(), FormatReward(), LengthReward())
+    leaves = (CorrectnessReward(), FormatReward(), LengthReward(), MatchReward())
     assert {leaf.type for leaf in leaves} == set(catalog.REWARDS)

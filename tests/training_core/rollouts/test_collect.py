@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tests.training_core.algorithms.rollout_groups import QUESTION, make_group, make_rollout
 from tests.training_core.models.policies import build_policy
 from training_core.contract.domains import Message
@@ -94,3 +96,24 @@ def test_streams_differ_by_seed_and_by_every_part_of_their_name() -> None:
 def test_a_stream_keeps_its_seed_for_ever() -> None:
     """Another value would make every older run impossible to resume exactly."""
     assert stream_seed(0, "rollout", 1, 0, 0) == 3615491839805947646
+
+
+def test_who_watches_the_tokens_sees_each_and_changes_none(policy: Policy) -> None:
+    prompts = [
+        PromptRequest("g1", item("a", "one"), (1, 2, 3)),
+        PromptRequest("g2", item("b", "two, longer"), (4,)),
+    ]
+    seen: dict[tuple[int, int], list[int]] = {}
+
+    def watch(places: Sequence[tuple[int, int]], tokens: Sequence[int]) -> None:
+        for place, token in zip(places, tokens, strict=True):
+            seen.setdefault(place, []).append(token)
+
+    watched = collect_groups(policy, prompts, SETTINGS, lambda *_: None, on_tokens=watch)
+    assert watched == collect_groups(policy, prompts, SETTINGS, lambda *_: None)
+    found = {
+        (place, index): list(rollout.completion.token_ids)
+        for place, group in enumerate(watched)
+        for index, rollout in enumerate(group.rollouts)
+    }
+    assert seen == found

@@ -113,6 +113,13 @@ def test_the_interval_holds_the_mean_and_repeats(values: list[float], seed: int)
     assert interval.low - 1e-9 <= interval.value <= interval.high + 1e-9
 
 
+def test_tiny_differences_have_ends_too() -> None:
+    tiny = bootstrap_mean([0.0, 1e-200, 3e-200, 0.0], 1, resamples=500)
+    small = bootstrap_mean([0.0, 1e-3, 3e-3, 0.0], 1, resamples=500)
+    assert tiny.low * 1e197 == pytest.approx(small.low)
+    assert tiny.high * 1e197 == pytest.approx(small.high)
+
+
 def test_the_seed_matters_only_a_little() -> None:
     values = np.random.default_rng(0).normal(size=100)
     ends = [bootstrap_mean(values, seed) for seed in range(5)]

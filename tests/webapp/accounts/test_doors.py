@@ -59,3 +59,11 @@ def test_secrets_stay_out_of_logs(line: str) -> None:
 
 def test_every_handler_hides_them() -> None:
     assert all("secrets" in handler["filters"] for handler in settings.LOGGING["handlers"].values())
+
+
+@pytest.mark.parametrize("key", ["abcdefgh\0ijk", "é" * 32, "A" * 32, "'" * 32, "x" * 5000])
+def test_a_session_cookie_of_any_form_is_a_stranger(client: Client, key: str) -> None:
+    """A NUL in it reaches no database: PostgreSQL would answer with an error, on every page."""
+    client.cookies[settings.SESSION_COOKIE_NAME] = key
+    assert client.get(reverse("account_login")).status_code == 200
+    assert client.get("/live/news?topics=runs").status_code == 401

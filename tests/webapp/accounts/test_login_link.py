@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -46,6 +49,36 @@ def test_a_link_works_once(client: Client, alice: User) -> None:
     seen = Client().get(link)
     assert (seen.status_code, b"spent" in seen.content) == (410, True)
     assert b"signed in here already" in client.get(link).content
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_clicks_at_once_sign_in_once() -> None:
+    token = token_of(create_login_link(User.objects.create_user("alice")))
+
+    def click() -> User | None:
+        try:
+            return redeem_login_link(token)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            assert redeem_login_link(token) is not None
+            second = pool.submit(click)
+            while not is_somebody_waiting() and not second.done():
+                time.sleep(0.01)
+        assert second.result() is None
+
+
+def is_somebody_waiting() -> bool:
+    """Whether another connection to this database waits for a row."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")  # it is kept for a whole transaction
+        cursor.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() "
+            "AND wait_event_type = 'Lock'"
+        )
+        return cursor.fetchone() is not None
 
 
 def test_an_old_link_is_refused(alice: User) -> None:

@@ -1,4 +1,4 @@
-"""Uploads that are not datasets yet: theirs who uploaded them and staff's, nobody else's."""
+"""Uploads that are not datasets yet: their owner's and the project's curators', nobody else's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.datasets.files import lines
-from webapp.accounts.models import User
+from webapp.accounts.models import Membership, Role, User
 from webapp.datasets import dispatch, services
 from webapp.datasets.mapping import Mapping
 from webapp.datasets.models import DatasetImport
@@ -55,11 +55,11 @@ def test_somebody_elses_file_is_neither_previewed_nor_imported(
     assert bobs.state == "uploaded"
 
 
-@pytest.mark.parametrize("who", ["owner", "staff"])
-def test_the_owner_and_staff_see_and_import_it(
+@pytest.mark.parametrize("who", ["owner", "curator"])
+def test_the_owner_and_curators_see_and_import_it(
     who: str, ada: User, bob: User, client: Client, bobs: DatasetImport
 ) -> None:
-    User.objects.filter(pk=ada.pk).update(is_staff=True)
+    Membership.objects.filter(user=ada).update(role=Role.CURATOR)
     client.force_login(bob if who == "owner" else ada)
     for page in PAGES:
         assert client.get(reverse(f"datasets:{page}", args=[bobs.pk])).status_code == 200
@@ -77,7 +77,9 @@ def test_what_became_a_dataset_is_seen_by_all_and_changed_by_nobody(
     bobs.refresh_from_db()
     address = reverse("datasets:import", args=[bobs.pk])
     assert browser.get(address).status_code == 200
-    assert browser.post(address, CHOICE).status_code == 404
+    refused = browser.post(address, CHOICE)
+    assert refused.status_code == 403
+    assert "bob uploaded bobs-secrets.jsonl; only they or a curator" in refused.content.decode()
     assert bobs.version is not None
     page = browser.get(reverse("datasets:detail", args=[bobs.version.dataset.pk]))
     assert "bobs-secrets" in page.content.decode()

@@ -10,8 +10,8 @@ from tests.webapp.datasets.files import BAD_FILES, BAD_ROWS, GOOD_FILES, BadFile
 from training_core.contract.domains import DatasetRecord
 from webapp.datasets import rows
 from webapp.datasets.layout import detect, look_up, read_rows
-from webapp.datasets.mapping import Mapping, guess_mapping, make_record
-from webapp.datasets.rows import FileError, RowError
+from webapp.datasets.mapping import Mapping, guess_by_texts, guess_mapping, make_record
+from webapp.datasets.rows import FileError, Row, RowError
 from webapp.datasets.sides import Sides
 
 PROMPT_ANSWER = Mapping("prompt", "answer")
@@ -144,3 +144,22 @@ def test_the_same_record_has_the_same_id_everywhere() -> None:
     assert isinstance(two, DatasetRecord)
     assert isinstance(other, DatasetRecord)
     assert one.record_id == two.record_id != other.record_id
+
+
+def rows_of(**columns: list[str]) -> list[Row]:
+    return [
+        Row(number, dict(zip(columns, cells, strict=True)), 0)
+        for number, cells in enumerate(zip(*columns.values(), strict=True))
+    ]
+
+
+def test_columns_without_telling_names_are_guessed_by_their_texts() -> None:
+    rows = rows_of(nr=["7", "8", "9"], a=["yes", "no", "no"], b=["is it so?"] * 3, c=["x", "", "y"])
+    nothing = Mapping("", "")
+    assert guess_by_texts(nothing, ["nr", "a", "b", "c"], rows)[:2] == ("b", "a")
+    half = Mapping("", "a")
+    assert guess_by_texts(half, ["nr", "a", "b", "c"], rows)[:2] == ("b", "a")
+    assert guess_by_texts(nothing, ["nr"], rows) == nothing
+    assert guess_by_texts(nothing, ["a", "b"], []) == nothing
+    named = Mapping("a", "b", "c")
+    assert guess_by_texts(named, ["nr", "a", "b", "c"], rows) == named

@@ -14,13 +14,18 @@ from django.db import connection, transaction
 from django.test import Client
 
 from tests.webapp.metrics.asgi_server import RunningServer, serve
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
 from webapp.metrics import broadcast, live
 from webapp.metrics.models import LiveEvent
 from webapp.metrics.views import stream as view
 from webapp.runs.models import Run
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def publish_runs(kind: str, data: dict[str, Any]) -> None:
+    """A hint on the runs of the main project."""
+    live.publish(live.project_topic("runs", Project.objects.main().pk), kind, data)
 
 
 class Listener:
@@ -108,13 +113,13 @@ def test_what_was_missed_is_replayed_from_the_last_event_id(
     monkeypatch.setattr(broadcast, "GAP_S", 0.0)  # ids that earlier tests took never come
     first = listen()
     first.next()
-    live.publish("runs", "state", {"n": 1})
+    publish_runs("state", {"n": 1})
     _, last, _ = first.next()
     first.close()
     LiveEvent.objects.update(at="2026-01-01T00:00:00Z")  # too old to be looked back at
-    live.publish("runs", "state", {"n": 2})
+    publish_runs("state", {"n": 2})
     live.publish("workers", "worker", {"n": 3})
-    live.publish("runs", "state", {"n": 4})
+    publish_runs("state", {"n": 4})
     again = listen(last=str(last))
     assert [again.next()[0] for _ in "h"] == ["hello"]
     assert [again.next()[2]["data"]["n"] for _ in "24"] == [2, 4]
@@ -125,7 +130,7 @@ def test_what_cannot_be_replayed_asks_for_everything(
     listen: Callable[..., Listener], monkeypatch: pytest.MonkeyPatch, last: str
 ) -> None:
     for n in range(8):
-        live.publish("runs", "state", {"n": n})
+        publish_runs("state", {"n": n})
     newest = LiveEvent.objects.latest("id").id
     if last == "too old":
         LiveEvent.objects.filter(id__lt=newest - 2).delete()
@@ -139,10 +144,10 @@ def test_a_hint_committed_after_a_later_one_is_not_lost(listen: Callable[..., Li
     listener = listen()
     listener.next()
     with transaction.atomic():
-        live.publish("runs", "state", {"n": 1})
+        publish_runs("state", {"n": 1})
 
         def overtake() -> None:
-            live.publish("runs", "state", {"n": 2})
+            publish_runs("state", {"n": 2})
             connection.close()
 
         thread = threading.Thread(target=overtake)
@@ -166,7 +171,7 @@ def test_fifty_clients_come_and_go_and_leave_nothing(
     clients = [Listener(server, cookie, "runs") for _ in range(50)]
     for client in clients:
         assert client.next()[0] == "hello"
-    live.publish("runs", "state", {})
+    publish_runs("state", {})
     for client in clients:
         assert client.next()[0] == "message"
     assert server.task_names().count("live-hints") == 1
@@ -204,7 +209,7 @@ def test_a_stream_ends_when_its_session_does(
     listener = listen()
     listener.next()
     time.sleep(0.3)
-    live.publish("runs", "state", {})
+    publish_runs("state", {})
     assert listener.next()[0] == "message"
     user.is_active = False
     user.save()
@@ -248,7 +253,7 @@ def test_a_stream_goes_on_after_the_database_dropped_its_connection(
             " WHERE query LIKE %s AND pid <> pg_backend_pid()",
             ["%metrics_liveevent WHERE id >%"],
         )
-    live.publish("runs", "state", {"n": 1})
+    publish_runs("state", {"n": 1})
     assert listener.next()[2]["data"]["n"] == 1
 
 
@@ -256,7 +261,7 @@ def test_polling_tells_the_same(client: Client, user: User) -> None:
     client.force_login(user)
     start = client.get("/live/news?topics=runs").json()
     assert start["hints"] == []
-    live.publish("runs", "state", {"n": 1})
+    publish_runs("state", {"n": 1})
     news = client.get(f"/live/news?topics=runs&since={start['cursor']}").json()
     assert [json.loads(text)["data"]["n"] for text in news["hints"]] == [1]
     assert news["cursor"] > start["cursor"]
@@ -282,7 +287,7 @@ def test_unknown_topics_are_refused(client: Client, user: User, topics: str) -> 
 
 def test_old_hints_are_dropped(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(5):
-        live.publish("runs", "state", {})
+        publish_runs("state", {})
     ids = list(LiveEvent.objects.values_list("id", flat=True))
     LiveEvent.objects.filter(id=ids[0]).update(at="2020-01-01T00:00:00Z")
     assert live.prune() == 1

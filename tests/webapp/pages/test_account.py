@@ -22,14 +22,14 @@ def test_signing_in_with_a_password(client: Client, ada: User) -> None:
     wrong = client.post(reverse("account_login"), {"login": "ada", "password": "no"})
     assert 'role="alert"' in wrong.content.decode()
     right = client.post(reverse("account_login"), {"login": "ada", "password": "a-long-password"})
-    assert right.headers["Location"] == "/runs/"
+    assert right.headers["Location"] == "/"
 
 
 def test_a_link_shows_a_button_and_then_is_spent(client: Client, ada: User) -> None:
     address = create_login_link(ada)
     page = client.get(address).content.decode()
     assert "Sign in</button>" in page
-    assert client.post(address).headers["Location"] == "/runs/"
+    assert client.post(address).headers["Location"] == "/"
     other = Client()
     spent = other.post(address)
     assert spent.status_code == 410

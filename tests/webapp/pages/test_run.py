@@ -205,7 +205,7 @@ def test_delete_wants_the_name(browser: Client, ada: User) -> None:
 def test_somebody_elses_run_is_seen_and_not_steered(browser: Client, ada: User, bob: User) -> None:
     run = running(bob)
     html = page(browser, run)
-    assert "only they or staff steer it" in html
+    assert "only they or an admin of Main steer it" in html
     assert "Stop</a>" not in html
     for method in (browser.get, browser.post):
         answer = method(reverse("runs:control", args=[run.number, "stop"]))

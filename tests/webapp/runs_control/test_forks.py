@@ -54,7 +54,7 @@ def test_a_fork_survives_its_parent(
     assert not Run.objects.filter(number=parent.number).exists()
     assert not MetricSeries.objects.filter(run_id=parent.pk).exists()
     assert not RolloutGroup.objects.filter(run_id=parent.pk).exists()
-    assert LiveEvent.objects.filter(topic="runs", data__state="deleted").exists()
+    assert LiveEvent.objects.filter(topic__startswith="runs@", data__state="deleted").exists()
     child.refresh_from_db()
     assert (child.parent, child.parent_checkpoint) == (None, None)
     assert child.run_dir.checkpoint(4).joinpath("manifest.json").exists()

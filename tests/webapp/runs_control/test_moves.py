@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
+from webapp.metrics import live
 from webapp.metrics.models import LiveEvent
 from webapp.runs.models import Run, RunEvent
 from webapp.runs.moves import IllegalMove, MoveLost, move
@@ -18,7 +19,10 @@ def test_a_move_writes_state_event_and_hint(run: Run) -> None:
     assert run.finished_at is not None
     assert event is not None
     assert (event.from_state, event.to_state, event.actor) == ("queued", "stopped", "alice")
-    assert {hint.topic for hint in LiveEvent.objects.all()} == {f"run:{run.pk}", "runs"}
+    assert {hint.topic for hint in LiveEvent.objects.all()} == {
+        f"run:{run.pk}",
+        live.project_topic("runs", run.project_id),
+    }
 
 
 def test_a_move_that_the_table_lacks_is_refused(run: Run) -> None:

@@ -178,7 +178,7 @@ def test_what_a_run_has_saved_already_is_not_counted_again(
 
 
 def test_who_sees_and_who_steers(run: Run, alice: User, bob: User) -> None:
-    staff = User.objects.create_user("root", is_staff=True)
+    staff = User.objects.create_superuser("root")
     assert get_run_for_user(bob, run.number) == run
     assert get_controllable_run_for_user(alice, run.number) == run
     assert get_controllable_run_for_user(staff, run.number) == run

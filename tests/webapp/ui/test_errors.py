@@ -30,6 +30,16 @@ def test_while_the_database_is_away(client: Client, nobody_listens: None, addres
         assert b"The database cannot be reached" in answer.content
 
 
+def test_a_name_that_is_not_allowed_says_which_variable_allows_it(client: Client) -> None:
+    answer = client.get("/runs/", headers={"host": "temper.lab:8000"})
+    assert answer.status_code == 400
+    assert b"<code>temper.lab:8000</code>" in answer.content
+    assert b"add <code>temper.lab</code> to <code>TEMPER_ALLOWED_HOSTS</code>" in answer.content
+    hostile = client.get("/runs/", headers={"host": "<script>alert(1)</script>"})
+    assert hostile.status_code == 400
+    assert b"<script>alert" not in hostile.content
+
+
 def test_any_other_error_stays_an_error(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def break_down(*_: object) -> None:
         raise RuntimeError("a mistake")

@@ -126,7 +126,7 @@ def test_the_theme_cookie_is_rendered_and_nothing_else_is(browser: Client) -> No
 def test_the_style_guide_shows_five_states_of_each_component(browser: Client) -> None:
     page = browser.get(reverse("ui:styleguide")).content.decode()
     for state in ("empty", "loading", "error", "stale", "forbidden"):
-        assert page.count(f'data-state-name="{state}"') == 5
+        assert page.count(f'data-state-name="{state}"') == 9
 
 
 def test_pages_send_a_strict_policy(browser: Client) -> None:

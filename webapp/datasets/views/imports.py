@@ -7,10 +7,16 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from webapp.datasets.access import get_import_for_user, get_own_import, may_replace
+from webapp.datasets.access import (
+    get_import_for_user,
+    get_own_import,
+    may_replace,
+    why_not_replace,
+)
 from webapp.datasets.forms import MappingForm
 from webapp.datasets.models import DatasetImport
 from webapp.datasets.services import start_import
@@ -32,13 +38,13 @@ def import_page(request: HttpRequest, import_id: UUID) -> HttpResponse:
         return render(request, "datasets/mapping.html", {"form": MappingForm.opening(job)})
     job = get_own_import(user, import_id)
     form = MappingForm.from_post(job, request.POST.dict())
-    if "name" not in form.errors and not may_replace(user, form.name):
-        form.errors["name"] = "Somebody else owns a dataset of that name; choose another."
+    if "name" not in form.errors and not may_replace(user, form.name, job.project):
+        form.errors["name"] = why_not_replace(job.project)
     if request.POST.get("action") == "preview":
         return render(request, "datasets/mapping.html", {"form": form})
     if not form.is_valid:
         return render(request, "datasets/mapping.html", {"form": form}, status=422)
-    start_import(job, form.name, form.mapping, form.delimiter)
+    start_import(job, form.name, form.mapping, form.delimiter, user)
     return redirect("datasets:import", import_id=job.pk)
 
 
@@ -56,9 +62,11 @@ def import_errors(request: HttpRequest, import_id: UUID) -> HttpResponse:
     job = get_import_for_user(signed_in(request), import_id)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="import-errors.csv"'
+    if get_language() != "en":
+        response.write("\ufeff")  # else spreadsheets take it for another encoding
     writer = csv.writer(response)
     writer.writerow(["row", "column", "code", "message"])
-    for error in job.errors:
+    for error in job.row_errors:
         texts = (plain_cell(error[name]) for name in ("column", "code", "message"))
         writer.writerow([error["row"], *texts])
     return response

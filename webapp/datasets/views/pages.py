@@ -7,6 +7,7 @@ import re
 from django.db.models import Count, Prefetch, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from webapp.datasets.access import (
@@ -18,6 +19,7 @@ from webapp.datasets.access import (
 )
 from webapp.datasets.models import DatasetImport, DatasetVersion
 from webapp.ui.people import signed_in
+from webapp.ui.projects import current_project
 
 PAGE_SIZE = 25
 LISTED = 500
@@ -28,17 +30,21 @@ SPLITS = ("train", "held_out")
 def index(request: HttpRequest) -> HttpResponse:
     """Datasets with their newest version, and the user's imports that are not datasets yet."""
     user = signed_in(request)
+    project = current_project(request)
+    of_project = {"project": project} if project else {}
     ready = DatasetVersion.objects.filter(state=DatasetVersion.State.READY).order_by("-number")
     datasets = (
         datasets_for(user)
-        .select_related("owner")
+        .select_related("owner", "project")
         .annotate(version_count=Count("versions", filter=Q(versions__state="ready")))
         .filter(version_count__gt=0)
+        .filter(**of_project)
         .prefetch_related(Prefetch("versions", queryset=ready, to_attr="ready"))
         .order_by("-created_at")[:LISTED]
     )
     waiting = (
         own_imports(user)
+        .filter(**of_project)
         .exclude(state=DatasetImport.State.DONE)
         .select_related("owner")
         .order_by("-created_at")[:20]
@@ -84,5 +90,5 @@ def _number(request: HttpRequest, name: str) -> int | None:
     if not text:
         return None
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise Http404(f"{name} must be a whole number.")
+        raise Http404(_("%(name)s must be a whole number.") % {"name": name})
     return int(text)

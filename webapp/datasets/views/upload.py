@@ -2,68 +2,70 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from webapp.datasets.imports import upload_path
-from webapp.datasets.layout import detect
-from webapp.datasets.models import DatasetImport
-from webapp.datasets.rows import FileError
+from webapp.accounts.models import Project
+from webapp.accounts.roles import Right
+from webapp.datasets.access import find_upload_project, refuse_without_upload
 from webapp.datasets.services import discard_upload, store_upload
+from webapp.datasets.uploads import problem_with_file, problem_with_size
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
-
-MOST_BYTES = 4_000_000_000
-SPARE_BYTES = 500_000_000
+from webapp.ui.projects import current_project, standing_of
 
 
 @require_http_methods(["GET", "POST"])
 def upload(request: HttpRequest) -> HttpResponse:
     """GET shows the drop zone; POST takes the file. A script gets JSON, a browser a redirect."""
+    user = signed_in(request)
+    if not standing_of(request).where(Right.ADD_DATASETS):
+        refuse_without_upload(user)
     if request.method == "GET":
-        return render(request, "datasets/upload.html")
+        return _page(request)
+    project = _project(request)
+    if project is None:
+        return _refuse(request, _("You may not add datasets to the project that was chosen."))
     file = request.FILES.get("file")
     if file is None:
-        return _refuse(request, "Choose a file.")
-    if problem := _problem(file.size or 0):
+        return _refuse(request, _("Choose a file."))
+    if problem := problem_with_size(file.size or 0):
         return _refuse(request, problem)
-    job = store_upload(signed_in(request), file.name or "upload", file.chunks())
-    if problem := _unreadable(job):
+    job = store_upload(user, file.name or "upload", file.chunks(), project)
+    if problem := problem_with_file(job):
         discard_upload(job)
         return _refuse(request, problem)
     address = reverse("datasets:import", args=[job.pk])
     return JsonResponse({"next": address}) if wants_fragment(request) else redirect(address)
 
 
-def _problem(size: int) -> str:
-    """Why a file of that size is not taken; empty when it is."""
-    if size == 0:
-        return "The file is empty."
-    if size > MOST_BYTES:
-        return f"The file is larger than {MOST_BYTES // 10**9} GB. Split it."
-    Path(settings.UPLOADS_DIR).mkdir(parents=True, exist_ok=True)
-    if shutil.disk_usage(settings.UPLOADS_DIR).free < 3 * size + SPARE_BYTES:
-        return "There is not enough free disk for the file and its records."
-    return ""
+def _project(request: HttpRequest) -> Project | None:
+    """The project that the form names, else that one looks at, else that was last uploaded to.
+
+    None for a named one to which the person may not add: never to another audience without a word.
+    """
+    allowed = standing_of(request).where(Right.ADD_DATASETS)
+    if slug := request.POST.get("project"):
+        return next((project for project in allowed if project.slug == slug), None)
+    current = current_project(request)
+    return current if current in allowed else find_upload_project(signed_in(request), allowed)
 
 
-def _unreadable(job: DatasetImport) -> str:
-    """Why the file is none that we read; empty when it is one."""
-    try:
-        detect(upload_path(job), job.file_name)
-    except FileError as error:
-        return str(error)
-    return ""
+def _page(request: HttpRequest, error: str = "", status: int = 200) -> HttpResponse:
+    """The drop zone, with a choice where there are several projects."""
+    context = {
+        "error": error,
+        "projects": standing_of(request).where(Right.ADD_DATASETS),
+        "project": _project(request),
+    }
+    return render(request, "datasets/upload.html", context, status=status)
 
 
 def _refuse(request: HttpRequest, message: str) -> HttpResponse:
     """Say why, where the file was chosen."""
     if wants_fragment(request):
         return JsonResponse({"error": message}, status=422)
-    return render(request, "datasets/upload.html", {"error": message}, status=422)
+    return _page(request, error=message, status=422)

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.cache import get_conditional_response
+from django.utils.translation import get_language
 from django.views.decorators.http import require_GET
 
 from webapp.metrics import wire
@@ -69,7 +70,7 @@ def keys(request: HttpRequest, run_id: UUID) -> HttpResponse:
                     "slug": section.slug,
                     "title": section.title,
                     "keys": [
-                        {"key": key, "rewritten": rewritten[key], **wire.metric_facts(key)}
+                        {"key": key, "rewritten": rewritten[key], **wire.metric_words(key)}
                         for key in members
                     ],
                 }
@@ -98,7 +99,8 @@ def bad_parameter(error: BadParameter) -> HttpResponse:
 
 
 def _etag(request: HttpRequest, query: CurveQuery) -> str:
-    """Changes when a run's metrics, the question or the form of the answer change."""
+    """Changes when a run's metrics, the question, its language or the answer's form change."""
     versions = load_versions(query.run_ids)
-    facts = [wire.VERSION, request.META.get("QUERY_STRING", ""), *versions.values()]
+    asked = request.META.get("QUERY_STRING", "")
+    facts = [wire.VERSION, get_language(), asked, *versions.values()]
     return f'"{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"'

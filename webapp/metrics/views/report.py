@@ -16,9 +16,10 @@ from django.db import connections
 from django.http import HttpRequest, StreamingHttpResponse
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.translation import get_language, override
 from django.views.decorators.http import require_GET
 
-from webapp.metrics.catalogue import Section, describe, sections
+from webapp.metrics.catalogue import Section, describe, meaning_of, sections
 from webapp.metrics.curves import Curve, CurveQuery
 from webapp.metrics.figures import caption, figure_html, plotly_js
 from webapp.metrics.marks import evaluation_intervals
@@ -26,6 +27,7 @@ from webapp.metrics.models import MetricSeries
 from webapp.metrics.read import read_curves
 from webapp.runs.access import get_run_for_user
 from webapp.runs.models import Run
+from webapp.ui.wording import state_look
 
 WEIGHT = 0.6
 MAX_FIGURES = 120
@@ -39,6 +41,8 @@ class Report(NamedTuple):
     sections: list[tuple[Section, list[Curve]]]
     intervals: dict[str, list[dict[str, Any]]]
     query: CurveQuery
+    language: str | None
+    """Of the person who asked: the figures are made in other threads."""
 
 
 @require_GET
@@ -66,7 +70,7 @@ def _collect(request: HttpRequest, number: int) -> Report:
     intervals = evaluation_intervals(run)
     filled = [(s, [curves[key] for key in members if key in curves]) for s, members in found]
     head, foot = _frame(run, intervals, has_curves=bool(curves))
-    content = Report(head, foot, filled, intervals, query)
+    content = Report(head, foot, filled, intervals, query, get_language())
     connections.close_all()  # back to the pool while the figures are made
     return content
 
@@ -75,6 +79,7 @@ def _frame(run: Run, intervals: dict[str, list[dict[str, Any]]], *, has_curves: 
     """What stands before and after the figures."""
     context = {
         "run": run,
+        "state": state_look(run.state).label,
         "now": timezone.now(),
         "plotly_js": plotly_js(),
         "evaluations": intervals.get("eval/pass@1", []),
@@ -97,7 +102,7 @@ async def _pieces(content: Report) -> AsyncIterator[str]:
 
 def _figure(content: Report, curve: Curve) -> str:
     """One figure with its caption."""
-    meaning = describe(curve.key).meaning
-    words = " ".join(filter(None, [meaning, f"({caption(curve)})"]))
-    figure = figure_html(curve, content.query, content.intervals.get(curve.key, []))
+    with override(content.language):
+        words = " ".join(filter(None, [meaning_of(describe(curve.key)), f"({caption(curve)})"]))
+        figure = figure_html(curve, content.query, content.intervals.get(curve.key, []))
     return f"<figure>{figure}<figcaption>{escape(words)}</figcaption></figure>\n"

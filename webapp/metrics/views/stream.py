@@ -21,12 +21,21 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connections
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from webapp.accounts.models import User
+from webapp.accounts.roles import Right, projects_where
 from webapp.metrics.access import signed_in_or_401, unauthorised, visible_run_ids
 from webapp.metrics.broadcast import Stream, get_hub
-from webapp.metrics.live import News, read_hints
+from webapp.metrics.live import (
+    CURATORS,
+    PROJECT_TOPICS,
+    News,
+    owner_part,
+    project_topic,
+    read_hints,
+)
 from webapp.metrics.params import BadParameter
 from webapp.metrics.views.curves import bad_parameter, json_response
 
@@ -35,13 +44,16 @@ CHECK_S = 60.0
 LIFE_S = 600.0
 RETRY_MS = 2000
 MAX_TOPICS = 60
-OPEN_TOPICS = frozenset({"runs", "workers", "datasets"})
+OPEN_TOPICS = PROJECT_TOPICS | {"workers"}
 
 
 class Opening(NamedTuple):
     """What a stream was opened with."""
 
+    asked: frozenset[str]
+    """Topics as the page knows them."""
     topics: frozenset[str]
+    """What of them this person may hear, by project."""
     session: str
     since: int | None
     """The last hint that the client has heard."""
@@ -85,15 +97,32 @@ def news(request: HttpRequest) -> HttpResponse:
 
 
 def visible_topics(user: User | AnonymousUser, topics: frozenset[str]) -> frozenset[str]:
-    """The topics that the user may hear. Raises Http404 when there is none.
+    """What of the topics the user may hear. Raises Http404 for runs alone of which they see none.
 
-    A tab that still shows a run that was deleted does not end the stream of the other tabs.
+    `runs`, `datasets` and `models` become the shares of the user's projects. A tab that still shows
+    a run that was deleted does not end the stream of the other tabs.
     """
-    run_ids = {run_of(topic) for topic in topics - OPEN_TOPICS}
-    seen = visible_run_ids(user, run_ids)
-    heard = frozenset(t for t in topics if t in OPEN_TOPICS or run_of(t) in seen)
-    if not heard:
-        raise Http404("There is no such run.")
+    run_topics = topics - OPEN_TOPICS
+    seen = visible_run_ids(user, {run_of(topic) for topic in run_topics})
+    heard = {topic for topic in run_topics if run_of(topic) in seen}
+    if run_topics and not heard and run_topics == topics:
+        raise Http404(_("There is no such run."))
+    for topic in topics & PROJECT_TOPICS:
+        heard |= shares(user, topic)
+    return frozenset(heard | (topics & OPEN_TOPICS - PROJECT_TOPICS))
+
+
+def shares(user: User | AnonymousUser, topic: str) -> set[str]:
+    """What of one of `PROJECT_TOPICS` the user may hear.
+
+    An upload that is no dataset yet is told to its owner and to the curators, as pages do.
+    """
+    projects = set(projects_where(user, Right.VIEW).values_list("pk", flat=True))
+    heard = {project_topic(topic, pk) for pk in projects}
+    if topic == "datasets" and user.pk is not None:
+        curated = projects_where(user, Right.CHANGE_DATASETS).values_list("pk", flat=True)
+        heard |= {project_topic(topic, pk, owner_part(user.pk)) for pk in projects}
+        heard |= {project_topic(topic, pk, CURATORS) for pk in curated}
     return heard
 
 
@@ -106,14 +135,15 @@ def _open(request: HttpRequest) -> Opening | None:
     """What the request asks for and may have; None for somebody who is not signed in."""
     if not request.user.is_authenticated:
         return None
-    topics = visible_topics(request.user, _topics(request))
+    asked = _topics(request)
+    topics = visible_topics(request.user, asked)
     last = request.headers.get("Last-Event-ID") or request.GET.get("since", "")
-    return Opening(topics, request.session.session_key or "", _cursor(last))
+    return Opening(asked, topics, request.session.session_key or "", _cursor(last))
 
 
 async def _stream(opening: Opening) -> AsyncIterator[str]:
     """The stream's text. It listens before it tells what was missed: nothing falls between."""
-    topics, session, since = opening
+    asked, topics, session, since = opening
     yield f"retry: {RETRY_MS + random.randrange(500)}\n\n"
     started = checked = time.monotonic()
     hub = get_hub()
@@ -128,7 +158,7 @@ async def _stream(opening: Opening) -> AsyncIterator[str]:
             yield _drain(stream, hub.cursor) or ": still here\n\n"
             if time.monotonic() - checked >= CHECK_S:
                 checked = time.monotonic()
-                allowed = await sync_to_async(_still_allowed)(session, topics)
+                allowed = await sync_to_async(_still_allowed)(session, asked)
                 if allowed is None:
                     yield _message("bye", '{"reason":"signed_out"}', hub.cursor)
                 if allowed != topics:
@@ -168,13 +198,13 @@ def _message(event: str, text: str, cursor: int) -> str:
     return f"id: {cursor}\nevent: {event}\ndata: {text}\n\n"
 
 
-def _still_allowed(session: str, topics: frozenset[str]) -> frozenset[str] | None:
-    """The topics that the session may hear now; None when it is signed in no more."""
+def _still_allowed(session: str, asked: frozenset[str]) -> frozenset[str] | None:
+    """What of the topics the session may hear now; None when it is signed in no more."""
     request = HttpRequest()
     request.session = SessionStore(session)
     try:
         user = get_user(request)
-        return visible_topics(user, topics) if isinstance(user, User) else None
+        return visible_topics(user, asked) if isinstance(user, User) else None
     except Http404:
         return frozenset()
     finally:

@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from webapp.runs.access import get_run_for_user
+from webapp.runs.models import Run
 from webapp.runs.views.detail import run_context
 
 
@@ -21,6 +22,6 @@ def checkpoints(request: HttpRequest, number: int) -> HttpResponse:
         "checkpoints",
         kept=[checkpoint for checkpoint in found if checkpoint.removed_at is None],
         removed=[checkpoint for checkpoint in found if checkpoint.removed_at is not None],
-        children=list(run.children.order_by("number")),
+        children=list(Run.objects.visible_to(request.user).filter(parent=run).order_by("number")),
     )
     return render(request, "runs/run/checkpoints.html", context)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from training_core.contract.presets import find_preset
 from training_core.contract.yaml_text import dump_yaml, spec_to_yaml
 from webapp.runs.access import get_run_for_user
 from webapp.runs.models import Run
-from webapp.runs.overview import spec_of
+from webapp.runs.overview import find_parent, spec_of
 from webapp.runs.spec_diff import Change, diff_documents
 from webapp.runs.views.detail import run_context
 
@@ -19,7 +20,7 @@ from webapp.runs.views.detail import run_context
 def config(request: HttpRequest, number: int) -> HttpResponse:
     """The spec as YAML, beside its changes against where it came from."""
     run = get_run_for_user(request.user, number)
-    words, changes = _changes(run)
+    words, changes = _changes(run, find_parent(run, request.user))
     context = run_context(
         request,
         run,
@@ -48,13 +49,15 @@ def _yaml(run: Run) -> str:
     return dump_yaml(run.spec) if spec is None else spec_to_yaml(spec)
 
 
-def _changes(run: Run) -> tuple[str, list[Change]]:
+def _changes(run: Run, parent: Run | None) -> tuple[str, list[Change]]:
     """(what it is compared with, changes); nothing for a run from nothing."""
-    if run.parent is not None:
-        return f"run #{run.parent.number}", diff_documents(run.parent.spec, run.spec)
+    if parent is not None:
+        words = _("run #%(number)s") % {"number": parent.number}
+        return words, diff_documents(parent.spec, run.spec)
+    if run.parent_id is not None:
+        return "", []
     preset = find_preset(run.preset)
     if preset is None:
         return "", []
-    return f"the preset “{preset.title}”", diff_documents(
-        preset.spec.model_dump(mode="json"), run.spec
-    )
+    words = _("the preset “%(title)s”") % {"title": preset.title}
+    return words, diff_documents(preset.spec.model_dump(mode="json"), run.spec)

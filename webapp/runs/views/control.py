@@ -7,6 +7,7 @@ import json
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from webapp.runs.access import get_controllable_run_for_user, get_run_for_user
@@ -18,32 +19,32 @@ from webapp.runs.views.detail import run_context
 from webapp.ui.fragments import wants_fragment
 from webapp.ui.people import signed_in
 
-_LOST = "Somebody else has just changed this run; look at it again."
-
 
 @require_http_methods(["GET", "POST"])
 def control(request: HttpRequest, number: int, command: str) -> HttpResponse:
     """GET asks, POST does. A script gets the fresh head of the page, a browser the page."""
     wanted = COMMANDS.get(command)
     if wanted is None:
-        raise Http404(f"A run has no command {command}.")
+        raise Http404(_("A run has no command %(command)s.") % {"command": command})
     run = get_controllable_run_for_user(request.user, number)
     if request.method == "GET":
         return _ask(request, run, wanted)
     if wanted.needs_name and request.POST.get("name", "") != run.name:
-        return _ask(request, run, wanted, "The name does not match.", status=422)
+        return _ask(request, run, wanted, _("The name does not match."), status=422)
     try:
         wanted.do(run, signed_in(request))
     except ControlRefused as refusal:
         return _answer(request, run, refusal.message, level=messages.WARNING)
     except MoveLost:
-        return _answer(request, run, _LOST, level=messages.WARNING, status=409)
+        words = _("Somebody else has just changed this run; look at it again.")
+        return _answer(request, run, words, level=messages.WARNING, status=409)
     except Run.DoesNotExist:
-        raise Http404(f"Run #{number} has just been deleted.") from None
+        words = _("Run #%(number)s has just been deleted.") % {"number": number}
+        raise Http404(words) from None
     if wanted.slug == "delete":
-        messages.success(request, f"Run #{number} is deleted.")
+        messages.success(request, _("Run #%(number)s is deleted.") % {"number": number})
         return redirect("runs:index")
-    return _answer(request, run, wanted.done)
+    return _answer(request, run, str(wanted.done))
 
 
 def _ask(

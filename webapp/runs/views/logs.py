@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -52,14 +53,15 @@ def _attempt(request: HttpRequest, run: Run) -> int:
     """The attempt that is asked for; the newest by default. Raises Http404."""
     attempt = _whole(request.GET.get("attempt") or str(run.attempt), "attempt")
     if attempt > run.attempt:
-        raise Http404(f"Run #{run.number} has no attempt {attempt}.")
+        words = _("Run #%(number)s has no attempt %(attempt)s.")
+        raise Http404(words % {"number": run.number, "attempt": attempt})
     return attempt
 
 
 def _whole(text: str, what: str) -> int:
     """A number from the address. Raises Http404 for anything else."""
     if not re.fullmatch(r"[0-9]{1,15}", text):
-        raise Http404(f"{what} must be a whole number.")
+        raise Http404(_("%(what)s must be a whole number.") % {"what": what})
     return int(text)
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
 from training_core.contract.field_errors import FieldError
@@ -27,9 +29,9 @@ class FormLook:
 
     key_fields: frozenset[Place] = frozenset()
     """Fields that stand open at once."""
-    labels: Mapping[Place, str] = field(default_factory=dict)
+    labels: Mapping[Place, str | Promise] = field(default_factory=dict)
     """Better words than the field's name."""
-    tag_labels: Mapping[str, str] = field(default_factory=dict)
+    tag_labels: Mapping[str, str | Promise] = field(default_factory=dict)
     """Words for the members of unions."""
     choices: Mapping[Place, Sequence[Choice]] = field(default_factory=dict)
     """Texts that are chosen from a list after all."""
@@ -111,7 +113,7 @@ class _Builder:
         if place in self.look.choices:
             kind, choices = Kind.CHOICE, list(self.look.choices[place])
         if kind is Kind.CHOICE and text not in {choice.value for choice in choices}:
-            choices.append(Choice(text, text or "choose one"))
+            choices.append(Choice(text, text or _("choose one")))
         return FieldNode(
             path=path,
             label=self._label(model, shape),
@@ -163,11 +165,11 @@ class _Builder:
         return [Choice(tag_of(member), self._tag_label(member)) for member in members]
 
     def _label(self, model: type[BaseModel], shape: FieldShape) -> str:
-        return self.look.labels.get((model, shape.name), label_of(shape.name))
+        return str(self.look.labels.get((model, shape.name)) or _(label_of(shape.name)))
 
     def _tag_label(self, member: type[BaseModel]) -> str:
         tag = tag_of(member)
-        return self.look.tag_labels.get(tag, label_of(tag or member.__name__))
+        return str(self.look.tag_labels.get(tag) or _(label_of(tag or member.__name__)))
 
     def _base_value(self, path: str, default: Any) -> Any:
         """What the form started from at a path."""
@@ -183,6 +185,12 @@ class _Builder:
 
 
 def _summary(model: type[BaseModel]) -> str:
+    """What a model is, in the reader's language."""
+    words = summary_of(model)
+    return _(words) if words else ""
+
+
+def summary_of(model: type[BaseModel]) -> str:
     """The first line of a model's docstring."""
     return (model.__doc__ or "").strip().split("\n")[0]
 

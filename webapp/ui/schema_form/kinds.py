@@ -15,6 +15,8 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -70,9 +72,13 @@ def most_items(shape: FieldShape) -> int:
     return (MOST_ITEMS if shape.max_length is None else shape.max_length) + 1
 
 
-@lru_cache(maxsize=256)
 def shapes_of(model: type[BaseModel]) -> tuple[FieldShape, ...]:
-    """The fields of a model in their order."""
+    """The fields of a model in their order, with help in the reader's language."""
+    return _shapes_of(model, get_language())
+
+
+@lru_cache(maxsize=256)
+def _shapes_of(model: type[BaseModel], _language: str | None) -> tuple[FieldShape, ...]:
     return tuple(_shape(name, info) for name, info in model.model_fields.items())
 
 
@@ -103,7 +109,7 @@ def _shape(name: str, info: FieldInfo) -> FieldShape:
     return FieldShape(
         name=name,
         kind=kind,
-        help=info.description or "",
+        help=_(info.description) if info.description else "",
         models=models,
         options=options,
         is_nullable=nullable,
@@ -178,20 +184,31 @@ def _hint(kind: Kind, metadata: list[Any], nullable: bool) -> str:
     if kind not in {Kind.INTEGER, Kind.NUMBER, Kind.WORDS}:
         return ""
     low = high = ""
+    is_open = any(isinstance(item, Gt) for item in metadata)
     for item in metadata:
         match item:
             case Ge(ge=bound):
                 low = _plain(bound)
             case Gt(gt=bound):
-                low = f"above {_plain(bound)}"
+                low = _("above {bound}").format(bound=_plain(bound))
             case Le(le=bound) if _is_worth_saying(bound):
                 high = _plain(bound)
             case Lt(lt=bound) if _is_worth_saying(bound):
-                high = f"below {_plain(bound)}"
-    joined = f"{low} to {high}" if low and high else low or (high and f"up to {high}") or ""
-    if low and not high and not low.startswith("above"):
-        joined = f"{low} or more"
-    return ", ".join(part for part in (joined, "empty for none" if nullable else "") if part)
+                high = _("below {bound}").format(bound=_plain(bound))
+    return _(", ").join(
+        part
+        for part in (_range(low, high, is_open), _("empty for none") if nullable else "")
+        if part
+    )
+
+
+def _range(low: str, high: str, is_open: bool) -> str:
+    """Two bounds, of which either may be missing; `is_open`: the lower one says "above" itself."""
+    if low and high:
+        return _("{low} to {high}").format(low=low, high=high)
+    if low:
+        return low if is_open else _("{low} or more").format(low=low)
+    return _("up to {high}").format(high=high) if high else ""
 
 
 def _is_worth_saying(bound: Any) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from django.utils.translation import gettext
 from pydantic import BaseModel
 
 from webapp.ui.schema_form.kinds import FieldShape, Kind, member_of, most_items, shapes_of, tag_of
@@ -107,12 +108,13 @@ def change_structure(model: type[BaseModel], document: dict[str, Any], action: s
     verb, _, rest = action.partition(":")
     path, _, tag = rest.partition(":")
     if len(action) > MOST_NAME_CHARS:
-        raise ValueError("that is no change that the form knows")
+        raise ValueError(gettext("that is no change that the form knows"))
     parent, key = _reach(document, path)
     if verb in {"add", "become"}:
         shape = _shape_at(model, path, document)
         if (shape.kind is Kind.LIST) is not (verb == "add") or not isinstance(parent, dict):
-            raise ValueError(f"{path} takes no {verb}")
+            words = gettext("%(path)s takes no %(verb)s")
+            raise ValueError(words % {"path": path, "verb": verb})
         if verb == "add":
             items = parent.setdefault(key, [])
             items.append(starting_value(shape, tag, names_in(document)))
@@ -121,7 +123,8 @@ def change_structure(model: type[BaseModel], document: dict[str, Any], action: s
         parent[key] = starting_value(shape, tag, taken)
         return path
     if verb not in {"remove", "up", "down"} or not isinstance(parent, list):
-        raise ValueError(f"{action} is no change that the form knows")
+        words = gettext("%(action)s is no change that the form knows")
+        raise ValueError(words % {"action": action})
     return _move(parent, key, verb, path)
 
 
@@ -132,7 +135,7 @@ def starting_value(shape: FieldShape, tag: str, taken: set[str]) -> dict[str, An
     """
     member = member_of(shape.models, tag)
     if member is None:
-        raise ValueError(f"there is no {tag} here")
+        raise ValueError(gettext("there is no %(name)s here") % {"name": tag})
     value: dict[str, Any] = {"type": tag_of(member)} if tag_of(member) else {}
     for inner in shapes_of(member):
         if inner.name == "name" and inner.default:
@@ -166,7 +169,8 @@ def _move(items: list[Any], index: int | str, verb: str, path: str) -> str:
     """Remove an item, or change places with its neighbour."""
     parent_path, _, last = path.rpartition(".")
     if not isinstance(index, int) or not 0 <= index < len(items):
-        raise ValueError(f"there is no item {last} in {parent_path}")
+        words = gettext("there is no item %(item)s in %(path)s")
+        raise ValueError(words % {"item": last, "path": parent_path})
     if verb == "remove":
         del items[index]
         return parent_path
@@ -191,7 +195,12 @@ def _step(container: Any, part: str, path: str) -> Any:
         return container[part]
     if isinstance(container, list) and _INDEX.fullmatch(part) and int(part) < len(container):
         return container[int(part)]
-    raise ValueError(f"there is no {path} in the form")
+    raise _nothing_at(path)
+
+
+def _nothing_at(path: str) -> ValueError:
+    """The refusal of a path that leads nowhere."""
+    return ValueError(gettext("there is no %(path)s in the form") % {"path": path})
 
 
 def _shape_at(model: type[BaseModel], path: str, document: dict[str, Any]) -> FieldShape:
@@ -205,13 +214,13 @@ def _shape_at(model: type[BaseModel], path: str, document: dict[str, Any]) -> Fi
             current = member_of(shape.models, value.get("type"))
             continue
         if current is None:
-            raise ValueError(f"there is no {path} in the form")
+            raise _nothing_at(path)
         shape = next((s for s in shapes_of(current) if s.name == part), None)
         if shape is None:
-            raise ValueError(f"there is no {path} in the form")
+            raise _nothing_at(path)
         value = value.get(part) if isinstance(value, dict) else None
         tag = value.get("type") if isinstance(value, dict) else None
         current = member_of(shape.models, tag) if shape.kind in {Kind.MODEL, Kind.VARIANT} else None
     if shape is None or not shape.models:
-        raise ValueError(f"there is nothing to choose at {path}")
+        raise ValueError(gettext("there is nothing to choose at %(path)s") % {"path": path})
     return shape

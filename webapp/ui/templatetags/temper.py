@@ -11,6 +11,7 @@ from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 
 from webapp.ui import wording
 from webapp.ui.icons import ICONS
@@ -75,7 +76,8 @@ def get(mapping: Mapping[str, Any] | None, key: str) -> Any:
 @register.filter
 def took(run: Any) -> str:
     """How long a finished run took, from its first claim to its end."""
-    return f"took {wording.format_duration((run.finished_at - run.started_at).total_seconds())}"
+    seconds = (run.finished_at - run.started_at).total_seconds()
+    return gettext("took {span}").format(span=wording.format_duration(seconds))
 
 
 @register.filter
