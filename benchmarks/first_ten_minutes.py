@@ -128,7 +128,12 @@ def walk_through(link: str, file: Path, quick: bool, write: bool) -> tuple[walk_
     """The whole way; the walk, and what the last card says."""
     file.write_text(walk_steps.tickets())
     with chromium() as browser:
-        page = browser.new_page(viewport={"width": 1280, "height": 800}, locale="en-US")
+        scheme, _, rest = link.partition("://")
+        page = browser.new_page(
+            viewport={"width": 1280, "height": 800},
+            locale="en-US",
+            base_url=f"{scheme}://{rest.partition('/')[0]}",
+        )
         page.set_default_timeout(walk_steps.SHORT_MS)
         expect.set_options(timeout=walk_steps.SHORT_MS)
 
@@ -141,7 +146,7 @@ def walk_through(link: str, file: Path, quick: bool, write: bool) -> tuple[walk_
 
         walk = walk_steps.Walk(page, picture)
         page.goto(link)
-        page.get_by_role("button").first.click()
+        page.get_by_role("button", name="Sign in").click()
         walk_steps.see_the_home_page(walk)
         walk_steps.launch_a_preset(walk, shorten if quick else lambda _: None)
         walk_steps.wait_for_the_result(walk, "changed")

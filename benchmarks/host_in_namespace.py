@@ -105,7 +105,7 @@ class Host:
         user = f"--reuid={self.user.pw_uid} --regid={SHARED_GROUP} --clear-groups"
         script = f"set -e\nhostname {self.name}\n{open_the_way()}\nexec setpriv {user} {inner}\n"
         network = ["ip", "netns", "exec", self.wire.name] if self.wire else []
-        spaces = ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        spaces = ["unshare", "--mount", "--uts", "--pid", "--fork", "--mount-proc"]
         with self.console.open("ab") as out:
             self.process = subprocess.Popen(
                 [*network, *spaces, "sh", "-c", script],
@@ -126,24 +126,34 @@ class Host:
         return self.process is None or self.process.poll() is not None
 
     def cut_power(self) -> None:
-        """SIGKILL to `unshare`, whose death kills the host's first process and so everything."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        """SIGKILL to the host's first process, with which the kernel kills all others.
+
+        To kill `unshare` would not do: its wish that its child dies with it ends when that child
+        becomes another user.
+        """
+        if self.process is None or self.process.poll() is not None:
+            return
+        for pid in self._first_process():
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
 
     def shut_down(self, patience_s: float) -> None:
         """Ctrl+C to `manage.py up`, then the power."""
         if self.process is None or self.process.poll() is not None:
             return
-        first = subprocess.run(
-            ["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False
-        ).stdout.split()
-        for pid in first:
-            os.kill(int(pid), signal.SIGINT)
+        for pid in self._first_process():
+            os.kill(pid, signal.SIGINT)
         try:
             self.process.wait(patience_s)
         except subprocess.TimeoutExpired:
             self.cut_power()
+
+    def _first_process(self) -> list[int]:
+        """The child of `unshare`, number 1 in the host's own table; empty when it has ended."""
+        assert self.process is not None
+        command = ["pgrep", "-P", str(self.process.pid)]
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+        return [int(pid) for pid in found.stdout.split()]
 
 
 def open_the_way() -> str:

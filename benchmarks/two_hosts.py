@@ -247,6 +247,8 @@ def main() -> None:
             "unequal_weights": difference.unequal_weights,
         }
     print(f"{struck.name}: lost {lost}, ended on {ended_on}, {difference}")
+    if ended_on == lost or struck.attempt < 2:
+        raise SystemExit("The run ended where it began: no host was lost, and nothing was shown.")
     print("RESULT " + json.dumps({**result, "seconds": round(time.monotonic() - started)}))
 
 
