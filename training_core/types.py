@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
+
 from training_core.contract.rollouts import RewardScore
 from training_core.domains.item import PromptItem
 from training_core.models.packing import TokenSequence
@@ -58,15 +60,29 @@ class RolloutGroup:
 
 
 @dataclass(frozen=True)
-class PolicyBatch:
-    """What an algorithm asks the optimiser to learn from. One entry for each sequence B."""
+class PolicyRow:
+    """One completion that the policy learns from. N token that the policy wrote itself."""
 
-    sequences: tuple[TokenSequence, ...]
-    advantages: tuple[float, ...]
-    sampler_logprobs: tuple[tuple[float, ...], ...]
-    """Log-probability of each completion token under the sampler, in nats."""
-    divisor_tokens: int
-    """Completion tokens of the optimiser window; those without gradient count as well."""
+    sequence: TokenSequence
+    advantages_N: torch.Tensor
+    """Of each token; float32."""
+    sampler_N: torch.Tensor
+    """Log-probabilities under the sampler, in nats; float32."""
+    reference_N: torch.Tensor | None = None
+    """Log-probabilities under the reference, in nats; None without one."""
+    is_stale: bool = False
+    """Whether weights of an earlier step sampled it: then the sampler is what it is measured
+    against."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the loss counts."""
+        return len(self.advantages_N)
+
+    @property
+    def has_advantage(self) -> bool:
+        """Whether any token does."""
+        return bool((self.advantages_N != 0).any())
 
 
 Metrics = Mapping[str, float]
