@@ -65,6 +65,28 @@ def test_a_page_catches_up_when_the_server_is_back(
     expect(page.locator("[data-run-step]")).to_have_text("64", timeout=SLOW_MS)
 
 
+def test_parts_that_are_asked_for_at_once_all_come(
+    watched: Watched, ada: User, story: Story
+) -> None:
+    """htmx alone keeps the last of several that are asked for while it is busy."""
+    page = watched.signed_in(ada)
+    page.goto("/runs/1/")
+    expect(page.locator("#live")).to_have_attribute("data-live", "live")
+    old = page.evaluate(
+        """async () => {
+          const { refresh } = await import("/static/js/ui/live.js");
+          const { liveUrl, changedUrl, evaluationsUrl } = document.getElementById("run").dataset;
+          const parts = { "run-live": liveUrl, "run-changed": changedUrl,
+            "run-evals": evaluationsUrl };
+          const was = Object.keys(parts).map((id) => document.getElementById(id));
+          const asked = Object.entries(parts).map(([id, url]) => refresh(`#${id}`, url));
+          await Promise.all(asked);
+          return was.filter((part) => part.isConnected).map((part) => part.id);
+        }"""
+    )
+    assert old == []
+
+
 def test_a_session_that_ended_keeps_the_page_and_leads_to_the_sign_in(
     watched: Watched, ada: User, story: Story
 ) -> None:

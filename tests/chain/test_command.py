@@ -225,7 +225,8 @@ def test_the_watch_survives_a_restart_of_the_server_and_ctrl_c_leaves_the_run(
     temper("launch", str(quick_spec(tmp_path)), "--key", "once")
     run = Run.objects.get()
     watching = subprocess.Popen(
-        [command, "watch", str(run.number)],
+        # Whoever runs the tests in the background has them ignore Ctrl+C, and their children too.
+        ["env", "--default-signal=INT", command, "watch", str(run.number)],
         env={**environment, "PYTHONUNBUFFERED": "1"},
         stdout=(tmp_path / "out").open("wb"),
         stderr=(tmp_path / "err").open("wb"),

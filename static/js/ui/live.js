@@ -23,10 +23,26 @@ export function paced(run, every) {
   };
 }
 
+const waiting = new Map();
+let turn = Promise.resolve();
+
 /** Replace an element by the fragment at an address, unless somebody types in it. Focus stays on
     an element that has an id before and after. False where nothing was replaced: a server that is
-    away is said by ui/trouble.js. */
-export async function refresh(selector, address) {
+    away is said by ui/trouble.js. One after the other: htmx keeps only the last of what is asked
+    while it is busy. */
+export function refresh(selector, address) {
+  const key = `${selector} ${address}`;
+  if (!waiting.has(key)) {
+    turn = turn.then(() => {
+      waiting.delete(key);
+      return replace(selector, address);
+    });
+    waiting.set(key, turn);
+  }
+  return waiting.get(key);
+}
+
+async function replace(selector, address) {
   const place = document.querySelector(selector);
   if (!place || place.contains(document.activeElement?.closest("input, textarea, select") ?? null)) {
     return false;

@@ -61,6 +61,7 @@ class Palette {
   #onClose() {
     clearTimeout(this.timer);
     this.request?.abort();
+    this.field.blur(); // keys belong to the page at once, not from the next frame on
   }
 
   #askSoon() {
