@@ -14,8 +14,10 @@ import torch
 
 from training_core.algorithms.learner import Learner, UpdateProgress
 from training_core.checkpoints import CheckpointStore
+from training_core.contract.algorithms import DivergenceSpec
 from training_core.contract.rundir import RunDir
 from training_core.contract.spec import RunSpec
+from training_core.contract.stages import RlStage
 from training_core.domains.item import DomainSource
 from training_core.evaluate import Evaluator
 from training_core.models.optimiser import build_optimiser
@@ -50,6 +52,10 @@ class Session:
     """Fills the first optimiser of a resumed attempt."""
     stage_name: str = ""
     """Name of the current stage; empty before the first."""
+    load_reference: Callable[[int], Policy] | None = None
+    """The policy as it was after so many steps, for a stage that is resumed midway."""
+    reference: Policy | None = None
+    """What the stage's divergence is measured against; None where it has none."""
     unsaved_notice_given: bool = False
     """Whether people know that checkpoints do not fit on the disk."""
     machine: MachineMeter = field(default_factory=MachineMeter)
@@ -63,6 +69,21 @@ class Session:
             self.restore_optimiser = None
         self.optimiser = optimiser
         return optimiser
+
+    def open_reference(self, stage: PlannedStage) -> None:
+        """Keep the policy that an rl stage begins with, where its divergence needs it."""
+        wanted = isinstance(stage.spec, RlStage) and stage.spec.algorithm.divergence.coefficient > 0
+        if not wanted:
+            self.reference = None
+        elif self.state.step == stage.before or self.load_reference is None:
+            self.reference = self.policy.frozen_copy()
+        else:
+            self.reference = self.load_reference(stage.before)
+
+    def divergence_coefficient(self, spec: DivergenceSpec) -> float:
+        """Weight of the divergence at the next step."""
+        adapted = self.state.divergence_coefficient
+        return spec.coefficient if adapted is None else adapted
 
     def update_progress(self, report: PhaseReporter) -> UpdateProgress:
         """Report an update's micro-batches; end it where nothing has been changed yet."""

@@ -8,7 +8,7 @@ vocabulary, D model width. A tensor's name ends in its shape: `logprobs_N`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -70,9 +70,11 @@ class PolicyRow:
     """Log-probabilities under the sampler, in nats; float32."""
     reference_N: torch.Tensor | None = None
     """Log-probabilities under the reference, in nats; None without one."""
+    old_N: torch.Tensor | None = None
+    """Log-probabilities of the policy before the update, in nats; None while nobody needs them:
+    then the policy that learns is its own measure."""
     is_stale: bool = False
-    """Whether weights of an earlier step sampled it: then the sampler is what it is measured
-    against."""
+    """Whether weights of an earlier step sampled it; what those said is then its `old_N`."""
 
     @property
     def tokens(self) -> int:
@@ -83,6 +85,10 @@ class PolicyRow:
     def has_advantage(self) -> bool:
         """Whether any token does."""
         return bool((self.advantages_N != 0).any())
+
+    def with_old(self, old_N: torch.Tensor) -> PolicyRow:
+        """The same with log-probabilities before the update."""
+        return replace(self, old_N=old_N)
 
 
 Metrics = Mapping[str, float]

@@ -112,6 +112,11 @@ def mean_and_std(values: Sequence[float]) -> tuple[float, float]:
     return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))
 
 
+def has_spread(rewards: Sequence[float]) -> bool:
+    """Whether scored rewards differ by more than rounding; never for fewer than two."""
+    return len(rewards) > 1 and not _is_rounding(mean_and_std(rewards)[1], rewards)
+
+
 def _within_groups(rewards: Rewards, group_ids: Sequence[str], of_group: OfGroup) -> Advantages:
     """Apply a formula to the scored rewards of each group."""
     places: dict[str, list[int]] = {}
