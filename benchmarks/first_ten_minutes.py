@@ -128,11 +128,8 @@ def walk_through(link: str, file: Path, quick: bool, write: bool) -> tuple[walk_
     """The whole way; the walk, and what the last card says."""
     file.write_text(walk_steps.tickets())
     with chromium() as browser:
-        scheme, _, rest = link.partition("://")
         page = browser.new_page(
-            viewport={"width": 1280, "height": 800},
-            locale="en-US",
-            base_url=f"{scheme}://{rest.partition('/')[0]}",
+            viewport={"width": 1280, "height": 800}, locale="en-US", base_url=link
         )
         page.set_default_timeout(walk_steps.SHORT_MS)
         expect.set_options(timeout=walk_steps.SHORT_MS)
