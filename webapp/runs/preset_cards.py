@@ -37,7 +37,9 @@ class Timing(NamedTuple):
 
     @property
     def words(self) -> str:
-        """`about 8 min here` or `about 8 min on two processor cores`."""
+        """`about 8 min here`, `under 1 min here` or `about 8 min on two processor cores`."""
+        if self.runs and self.minutes < 1:
+            return _("under 1 min here")
         words = (
             _("about %(n)s min here") if self.runs else _("about %(n)s min on two processor cores")
         )

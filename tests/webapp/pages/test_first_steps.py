@@ -125,6 +125,11 @@ def test_minutes_are_the_median_of_runs_here(ada: User) -> None:
     assert timing_of(ada, TEACH_SMOLLM2_TO_ADD).runs == 0
 
 
+def test_seconds_are_not_called_no_minutes(ada: User) -> None:
+    finished(ada, 0.02)
+    assert timing_of(ada, TINY_COPY).words == "under 1 min here"
+
+
 def test_another_seed_counts_and_another_spec_does_not(ada: User) -> None:
     finished(ada, 2.0, seed=7, name="Mine")
     domain = TINY_COPY.spec.domains[0].model_copy(update={"held_out_items": 7})
