@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.session import Watched
 from webapp.accounts.models import User
@@ -86,6 +86,19 @@ def test_yaml_both_ways(page: Page) -> None:
     page.locator("[data-launch]").click()
     page.wait_for_url("**/runs/1/")
     assert Run.objects.get().read_spec().seed == 12
+
+
+def test_what_is_asked_while_the_form_is_rebuilt_is_not_forgotten(page: Page) -> None:
+    held: list[Route] = []
+    page.route("**/runs/new/", lambda route: route.continue_() if held else held.append(route))
+    page.get_by_role("button", name="Reinforcement learning (RL)").click()
+    expect(page.get_by_role("button", name="Reinforcement learning (RL)")).to_be_visible()
+    page.get_by_role("button", name="YAML", exact=True).click()
+    page.wait_for_timeout(300)
+    assert len(held) == 1
+    held[0].continue_()
+    expect(page.locator("#yaml")).to_be_visible()
+    assert page.locator("#yaml").input_value().count("type: rl") == 2
 
 
 def test_enter_checks_and_never_launches(page: Page) -> None:

@@ -4,11 +4,17 @@ import { updateShares } from "./weight_shares.js";
 
 const form = document.getElementById("launch");
 
+/* The control that has the form rebuilt just now, and what was asked meanwhile. */
+let rebuilder = null;
+let asked = null;
+
 form.addEventListener("input", onInput);
 form.addEventListener("submit", onSubmit);
 document.addEventListener("click", onClick);
 document.body.addEventListener("htmx:afterSettle", onSettled);
 document.body.addEventListener("temper:show", (event) => showPath(event.detail.path));
+document.body.addEventListener("htmx:beforeRequest", onRebuild);
+document.body.addEventListener("htmx:afterRequest", onAnswered);
 showErrors();
 showAddressed();
 
@@ -31,9 +37,47 @@ function onSubmit(event) {
   }
 }
 
+/* What is asked while the form is being rebuilt waits for the new form: htmx forgets requests of
+   elements that are gone. Places in a list are other places by then, so moving and removing wait
+   for another click. */
+function onRebuild(event) {
+  if (event.detail.target?.id !== "editor") {
+    return;
+  }
+  const control = event.detail.elt;
+  if (rebuilder && rebuilder !== control) {
+    event.preventDefault();
+    asked = control.matches("[value^='show:'], [value^='add:'], [name='project']") ? control : asked;
+  } else {
+    rebuilder = control;
+  }
+}
+
+/* Without a new form nothing settles. */
+function onAnswered(event) {
+  if (event.detail.target?.id === "editor" && !event.detail.successful) {
+    askNow();
+  }
+}
+
+function askNow() {
+  const wish = asked;
+  rebuilder = asked = null;
+  if (wish?.matches("select")) {
+    const choice = form.elements[wish.name];
+    choice.value = wish.value;
+    choice.dispatchEvent(new Event("change", { bubbles: true }));
+  } else if (wish) {
+    form.querySelector(`[name='${wish.name}'][value='${CSS.escape(wish.value)}']`)?.click();
+  }
+}
+
 function onSettled(event) {
   if (event.detail.target?.id === "preflight" || event.detail.target?.id === "editor") {
     showErrors();
+    if (event.detail.target.id === "editor") {
+      askNow();
+    }
   } else if (event.detail.target?.id === "dialog" && !event.detail.target.open) {
     event.detail.target.showModal();
   }
