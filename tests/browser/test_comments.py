@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.looks import DESK, PHONE
 from tests.browser.session import Watched
-from tests.browser.test_projects import VARIANTS
 from tests.webapp.stories import Story, launch
 from webapp.accounts.models import User
 
@@ -23,17 +23,17 @@ def test_a_comment_reaches_another_page(
     for step in range(55, 68):
         story.step(step)
     run = story.rollouts(61).run
-    reader = watched.signed_in(bob, **VARIANTS["narrow"])
+    reader = watched.signed_in(bob, **PHONE)
     reader.goto(f"/runs/{run.number}/comments/")
     expect(reader.get_by_text("Nobody has said anything yet")).to_be_visible()
     expect(reader.locator(".live-word")).to_have_text("live")
-    curves = watched.signed_in(bob, **VARIANTS["wide"])
+    curves = watched.signed_in(bob, **DESK)
     curves.goto(f"/runs/{run.number}/")
     expect(curves.locator(".live-word")).to_have_text("live")
     mark = curves.locator(".annotation-text", has_text="comment")
     expect(curves.locator(".js-plotly-plot").first).to_be_visible()
     expect(mark).to_have_count(0)
-    page = watched.signed_in(ada, **VARIANTS["wide"])
+    page = watched.signed_in(ada, **DESK)
     page.goto(f"/runs/{run.number}/comments/")
     page.get_by_label("Comment", exact=True).fill("**Look** at `61`, @bob:\n\n- odd\n- even")
     page.get_by_label("Step", exact=True).fill("61")

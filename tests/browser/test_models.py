@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.looks import DESK, SCREENS, looks_of
 from tests.browser.session import Watched
-from tests.browser.test_projects import VARIANTS
 from tests.webapp.registry.exports import CONTENT, make_export, make_ready
 from tests.webapp.stories import Story, launch
 from training_core.contract.exports import ExportProgress
@@ -34,7 +34,7 @@ def test_an_export_from_the_wish_to_the_file(
     watched: Watched, ada: User, shoot: Shoot, tmp_path: Path
 ) -> None:
     checkpoint = saved_run(ada)
-    page = watched.signed_in(ada, **VARIANTS["wide"])
+    page = watched.signed_in(ada, **DESK)
     page.goto(f"/runs/{checkpoint.run.number}/checkpoints/")
     page.get_by_role("link", name="Download").click()
     dialog = page.get_by_role("dialog")
@@ -73,7 +73,7 @@ def test_the_list_hears_of_an_export_that_somebody_else_asks_for(
     watched: Watched, ada: User
 ) -> None:
     checkpoint = saved_run(ada)
-    page = watched.signed_in(ada, **VARIANTS["wide"])
+    page = watched.signed_in(ada, **DESK)
     page.goto("/models/")
     expect(page.locator(".live-word")).to_have_text("live")
     bob = User.objects.create_user("bob")
@@ -81,12 +81,12 @@ def test_the_list_hears_of_an_export_that_somebody_else_asks_for(
     expect(page.locator("#exports").get_by_text("bob")).to_be_visible()
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("screen", SCREENS)
 def test_every_state_of_the_models_page(
-    variant: str, watched: Watched, ada: User, shoot: Shoot
+    screen: str, watched: Watched, ada: User, shoot: Shoot
 ) -> None:
-    page = watched.signed_in(ada, **VARIANTS[variant])
-    look(page, "/models/", f"models-empty-{variant}", shoot)
+    page = watched.signed_in(ada, **SCREENS[screen])
+    look(page, "/models/", "models-empty", screen, shoot)
     first = saved_run(ada)
     second = saved_run(ada, "<img src=x onerror=alert(1)> 奖励 مكافأة " + "long" * 12)
     third = saved_run(ada, "Saved and not evaluated")
@@ -102,18 +102,19 @@ def test_every_state_of_the_models_page(
     making = {"state": "running", "done": 2_000_000, "total": 5_000_000, "doing": "Writing"}
     make_export(first, ada, dtype="bfloat16", **making)
     make_export(second, ada, dtype="bfloat16")
-    look(page, "/models/", f"models-full-{variant}", shoot)
-    look(page, f"/models/exports/{ready.pk}/", f"models-export-{variant}", shoot)
-    look(page, f"/models/exports/{failed.pk}/", f"models-failed-{variant}", shoot)
-    look(page, f"/models/checkpoints/{third.pk}/export/", f"models-choose-{variant}", shoot)
-    look(page, f"/models/exports/{ready.pk}/delete/", f"models-delete-{variant}", shoot)
-    look(page, f"/runs/{first.run.number}/checkpoints/", f"models-tab-{variant}", shoot)
+    look(page, "/models/", "models-full", screen, shoot)
+    look(page, f"/models/exports/{ready.pk}/", "models-export", screen, shoot)
+    look(page, f"/models/exports/{failed.pk}/", "models-failed", screen, shoot)
+    look(page, f"/models/checkpoints/{third.pk}/export/", "models-choose", screen, shoot)
+    look(page, f"/models/exports/{ready.pk}/delete/", "models-delete", screen, shoot)
+    look(page, f"/runs/{first.run.number}/checkpoints/", "models-tab", screen, shoot)
 
 
-def look(page: Page, address: str, name: str, shoot: Shoot) -> None:
-    """Open, wait, check that nothing overflows the screen, and photograph."""
+def look(page: Page, address: str, name: str, screen: str, shoot: Shoot) -> None:
+    """Open, wait, check that nothing overflows the screen, and photograph each look of it."""
     page.goto(address)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-    assert overflow <= 0, f"{name}: {overflow} px wider than the screen"
-    shoot(page, name)
+    for seen in looks_of(page, screen):
+        overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert overflow <= 0, f"{name} ({seen}): {overflow} px wider than the screen"
+        shoot(page, f"{name}-{seen}")

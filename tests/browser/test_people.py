@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.looks import NARROW, SCREENS, looks_of
 from tests.browser.session import Watched
-from tests.browser.test_projects import VARIANTS
 from tests.webapp.members import become
 from tests.webapp.stories import launch
 from webapp.accounts.models import Project, Role, User
@@ -34,25 +34,28 @@ def assert_fits(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= limit, page.url
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("screen", SCREENS)
 def test_pages_of_people(
-    variant: str, watched: Watched, ada: User, eve: User, shoot: Callable[..., None]
+    screen: str, watched: Watched, ada: User, eve: User, shoot: Callable[..., None]
 ) -> None:
     launch(eve, "Sums to a hundred")
-    page = watched.signed_in(eve, **VARIANTS[variant])
+    page = watched.signed_in(eve, **SCREENS[screen])
     for name in ("people", "invitations", "audit", ""):
         page.goto(f"/projects/main/{name}/" if name else "/projects/main/")
-        assert_fits(page)
-        shoot(page, f"project-{name or 'settings'}-{variant}")
+        for look in looks_of(page, screen):
+            assert_fits(page)
+            shoot(page, f"project-{name or 'settings'}-{look}")
     for address in ("/projects/", "/account/"):
         page.goto(address)
-        assert_fits(page)
-        shoot(page, f"people-{address.strip('/')}-{variant}")
-    root = watched.signed_in(ada, **VARIANTS[variant])
+        for look in looks_of(page, screen):
+            assert_fits(page)
+            shoot(page, f"people-{address.strip('/')}-{look}")
+    root = watched.signed_in(ada, **SCREENS[screen])
     for address in ("/users/", "/audit/", "/projects/"):
         root.goto(address)
-        assert_fits(root)
-        shoot(root, f"superuser-{address.strip('/')}-{variant}")
+        for look in looks_of(root, screen):
+            assert_fits(root)
+            shoot(root, f"superuser-{address.strip('/')}-{look}")
 
 
 def test_an_invitation_from_the_link_to_the_runs(
@@ -65,7 +68,7 @@ def test_an_invitation_from_the_link_to_the_runs(
     page.get_by_role("button", name="Make the link").click()
     link = page.locator("#link").inner_text()
     shoot(page, "invitation-made-wide")
-    guest = watched.page(viewport=VARIANTS["narrow"]["viewport"])
+    guest = watched.page(viewport=NARROW)
     guest.goto(link)
     guest.get_by_label("Choose a user name").fill("newcomer")
     guest.get_by_label("Choose a password").fill("123")

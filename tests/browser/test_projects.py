@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.looks import SCREENS, looks_of
 from tests.browser.session import Watched
 from tests.webapp.members import become
 from tests.webapp.stories import Story, launch
@@ -15,12 +16,6 @@ from webapp.datasets.models import Dataset, DatasetVersion
 from webapp.runs.models import Run
 
 pytestmark = pytest.mark.browser
-
-VARIANTS = {
-    "wide": {"viewport": {"width": 1440, "height": 900}},
-    "narrow": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
-    "dark": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "dark"},
-}
 
 
 @pytest.fixture
@@ -46,48 +41,54 @@ def version(owner: User, name: str, project: Project) -> DatasetVersion:
     )
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("screen", SCREENS)
 def test_a_viewer_looks_and_is_told_who_does(
-    variant: str, watched: Watched, bob: User, run: Run, shoot: Callable[..., None]
+    screen: str, watched: Watched, bob: User, run: Run, shoot: Callable[..., None]
 ) -> None:
     watched.expected.append("403")
     vera = User.objects.create_user("vera")
     become(vera, Role.VIEWER)
     become(bob, Role.ADMIN)
-    page = watched.signed_in(vera, **VARIANTS[variant])
+    page = watched.signed_in(vera, **SCREENS[screen])
     expect(page.get_by_text("Sums to a hundred")).to_be_visible()
     expect(page.get_by_role("link", name="New run")).to_have_count(0)
-    shoot(page, f"viewer-runs-{variant}")
+    for look in looks_of(page, screen):
+        shoot(page, f"viewer-runs-{look}")
     page.goto(f"/runs/{run.number}/")
     expect(page.get_by_text("only they or an admin of Main (admins: bob) steer it")).to_be_visible()
     expect(page.locator("#do-stop")).to_have_count(0)
-    shoot(page, f"viewer-run-{variant}", False)
+    for look in looks_of(page, screen):
+        shoot(page, f"viewer-run-{look}", False)
     page.goto(f"/runs/{run.number}/checkpoints/")
     expect(page.get_by_text("Restart from here")).to_have_count(0)
     page.goto("/datasets/")
     expect(page.get_by_text("Your role adds none")).to_be_visible()
-    shoot(page, f"viewer-datasets-{variant}")
+    for look in looks_of(page, screen):
+        shoot(page, f"viewer-datasets-{look}")
     page.goto("/runs/new/")
     expect(page.get_by_text("Your role launches no runs.")).to_be_visible()
-    shoot(page, f"viewer-launch-{variant}")
+    for look in looks_of(page, screen):
+        shoot(page, f"viewer-launch-{look}")
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("screen", SCREENS)
 def test_somebody_in_two_projects_chooses_between_them(
-    variant: str, watched: Watched, bob: User, run: Run, shoot: Callable[..., None]
+    screen: str, watched: Watched, bob: User, run: Run, shoot: Callable[..., None]
 ) -> None:
     rita = User.objects.create_user("rita")
     main, other = Project.objects.main(), Project.objects.create(slug="other", name="Other work")
     become(rita, Role.RESEARCHER, other)
     version(bob, "main sums", main)
     version(bob, "other sums", other)
-    page = watched.signed_in(rita, **VARIANTS[variant])
+    page = watched.signed_in(rita, **SCREENS[screen])
     expect(page.get_by_text("in Main")).to_be_visible()
-    shoot(page, f"researcher-runs-{variant}")
+    for look in looks_of(page, screen):
+        shoot(page, f"researcher-runs-{look}")
     page.goto(f"/runs/new/?from={run.number}")
     choice = page.get_by_label("Project", exact=True)
     expect(choice).to_have_value("main")
-    shoot(page, f"researcher-launch-{variant}", False)
+    for look in looks_of(page, screen):
+        shoot(page, f"researcher-launch-{look}", False)
     page.goto("/runs/new/")
     page.get_by_label("Project", exact=True).select_option("main")
     page.get_by_role("button", name="YAML", exact=True).click()
@@ -95,13 +96,16 @@ def test_somebody_in_two_projects_chooses_between_them(
     expect(page.get_by_label("Project", exact=True)).to_have_value("main")
     page.goto("/datasets/")
     expect(page.get_by_text("in Other work")).to_be_visible()
-    shoot(page, f"researcher-datasets-{variant}")
+    for look in looks_of(page, screen):
+        shoot(page, f"researcher-datasets-{look}")
     page.goto("/datasets/upload/")
     expect(page.get_by_label("Project", exact=True)).to_be_visible()
-    shoot(page, f"researcher-upload-{variant}")
+    for look in looks_of(page, screen):
+        shoot(page, f"researcher-upload-{look}")
     page.goto(f"/runs/{run.number}/")
     expect(page.get_by_text("bob in Main")).to_be_visible()
-    shoot(page, f"researcher-run-{variant}", False)
+    for look in looks_of(page, screen):
+        shoot(page, f"researcher-run-{look}", False)
 
 
 def test_another_project_offers_its_own_datasets(watched: Watched, bob: User) -> None:
