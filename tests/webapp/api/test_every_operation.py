@@ -121,9 +121,15 @@ def test_every_operation_has_a_rule() -> None:
 
 @pytest.mark.parametrize("name", RULES)
 def test_who_may_use_it(name: str, house: House, people: dict[str, User]) -> None:
-    rule = RULES[name]
-    assert CALLS[name][2]["x-scope"] == rule.scope
-    wrong = []
+    assert CALLS[name][2]["x-scope"] == RULES[name].scope
+    assert_roles_decide(name, house, people)
+    assert_scope_decides_too(name, house, people["admin"])
+    assert_a_token_is_needed(name, house)
+
+
+def assert_roles_decide(name: str, house: House, people: dict[str, User]) -> None:
+    """Each person gets what the rule says, with the scope of administrators and without."""
+    rule, wrong = RULES[name], []
     for scopes, expected in ((MOST, rule.answers), (tuple(Scope), rule.with_admin or rule.answers)):
         for person, user in people.items():
             answer = call(house, name, user, scopes)
@@ -135,18 +141,17 @@ def test_who_may_use_it(name: str, house: House, people: dict[str, User]) -> Non
     assert not wrong, f"{name}: {'; '.join(wrong)}"
 
 
-@pytest.mark.parametrize("name", RULES)
-def test_the_scope_decides_too(name: str, house: House, people: dict[str, User]) -> None:
+def assert_scope_decides_too(name: str, house: House, admin: User) -> None:
     """Somebody who may do everything in the project is refused without the operation's scope."""
     others = tuple(scope for scope in Scope if scope != RULES[name].scope)
-    refused = call(house, name, people["admin"], others)
+    refused = call(house, name, admin, others)
     assert refused.status_code == 403
     assert f'scope="{RULES[name].scope}"' in refused["WWW-Authenticate"]
     assert refused.json()["detail"]
 
 
-@pytest.mark.parametrize("name", RULES)
-def test_nobody_gets_in_without_a_token(name: str, house: House) -> None:
+def assert_a_token_is_needed(name: str, house: House) -> None:
+    """Nobody gets in without one."""
     answer = call(house, name, None)
     assert answer.status_code == 401
     assert answer["WWW-Authenticate"].startswith("Bearer")
