@@ -35,6 +35,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.stash[GPU_TESTS_LEFT_OUT] = len(on_gpu)
         if hasattr(config, "workeroutput"):  # one process of several, that prints nothing itself
             config.workeroutput["gpu_tests_left_out"] = len(on_gpu)
+    if hasattr(
+        config, "workerinput"
+    ):  # stable: the tests of a file, and other files, stay in order
+        items.sort(key=lambda item: turn_of(item.nodeid.partition("::")[0]))
+
+
+LONGEST_FILES = (
+    "tests/browser/test_accessibility.py",
+    "tests/chain/test_command.py",
+    "tests/browser/test_screenshots.py",
+    "tests/training_core/models/test_hub.py",
+    "tests/webapp/test_every_url.py",
+    "tests/workers/test_glass.py",
+    "tests/browser/test_trouble.py",
+    "tests/workers/test_celery.py",
+    "tests/webapp/metrics/test_curves_page.py",
+    "tests/workers/test_real_trainer.py",
+    "tests/chain/test_first_ten_minutes.py",
+    "tests/webapp/api/test_fuzz.py",
+)
+"""Whole files are given out, in this order: a long one at the end would leave the others idle."""
+
+
+def turn_of(file: str) -> int:
+    """When a file is given out among several processes: long ones first, then the others."""
+    return LONGEST_FILES.index(file) if file in LONGEST_FILES else len(LONGEST_FILES)
 
 
 # One Playwright in one thread: one set of fixtures.
