@@ -22,13 +22,15 @@ PLOT_TEXT = "#curves .js-plotly-plot .xtick text"
 def in_each_theme(page: Page) -> Iterator[str]:
     """The page as it is, then dark; light again in the end. Gives the theme's name."""
     yield "light"
-    before = page.evaluate(SURFACE)
+    before = page.evaluate(BACKGROUND)
     page.emulate_media(color_scheme="dark")
-    assert page.evaluate(SURFACE) != before, f"{page.url} does not follow the system's colours"
-    ticks = page.locator(PLOT_TEXT)
-    if ticks.count():
-        colour = page.evaluate(MUTED)
-        expect(ticks.first).to_have_css("fill", colour)
+    expect(page.locator("body")).not_to_have_css("background-color", before)
+    page.evaluate(STAND_STILL)
+    tick = page.locator(PLOT_TEXT).first
+    if tick.count():
+        tick.scroll_into_view_if_needed()  # charts out of sight are drawn when they come into it
+        expect(tick).to_have_css("fill", page.evaluate(MUTED))
+        page.evaluate("scrollTo(0, 0)")
     yield "dark"
     page.emulate_media(color_scheme="light")
 
@@ -42,7 +44,16 @@ def looks_of(page: Page, screen: str) -> Iterator[str]:
         yield "dark" if theme == "dark" else screen
 
 
-SURFACE = "getComputedStyle(document.body).backgroundColor"
+BACKGROUND = "getComputedStyle(document.body).backgroundColor"
+STAND_STILL = """async () => {
+  const frame = () => new Promise(requestAnimationFrame);
+  const fades = () => document.getAnimations().filter((a) => a instanceof CSSTransition);
+  for (let frames = 0, quiet = 0; quiet < 2 && frames < 60; frames += 1) {
+    await frame();
+    quiet = fades().length ? 0 : quiet + 1;
+  }
+}"""
+"""Waits until no colour fades, at most 60 frames: what an element inherits begins to fade a frame later."""
 MUTED = """() => {
   const probe = document.createElement("i");
   probe.style.color = "var(--muted)";

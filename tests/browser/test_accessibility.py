@@ -10,15 +10,15 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.looks import PHONE, WIDE
 from tests.browser.session import Watched
-from tests.browser.test_screenshots import NARROW, WIDE, assert_fits, visit
+from tests.browser.test_screenshots import assert_fits, visit
 from tests.webapp.stories import launch
 from webapp.accounts.models import User
 from webapp.runs.models import Run
 
 pytestmark = pytest.mark.browser
 
-PHONE = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
 GRAVE = {"serious", "critical"}
 OPTIONS = {"resultTypes": ["violations"], "preload": False}
 EMPTY = (

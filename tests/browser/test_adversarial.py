@@ -12,8 +12,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Dialog, Page, expect
 
+from tests.browser.looks import WIDE
 from tests.browser.session import Watched
-from tests.browser.test_screenshots import WIDE, assert_fits
+from tests.browser.test_screenshots import assert_fits
 from tests.webapp.api.test_adversarial import KEYS, NUMBERS
 from tests.webapp.hostile import NAMES
 from tests.webapp.stories import Story, launch, make_group

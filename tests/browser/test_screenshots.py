@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.looks import NARROW, SCREENS, WIDE, looks_of
 from tests.browser.session import Watched
 from tests.webapp.stories import Story, launch
 from webapp.accounts.models import User
@@ -18,8 +19,6 @@ from webapp.accounts.services import create_login_link
 
 pytestmark = pytest.mark.browser
 
-WIDE = {"width": 1440, "height": 900}
-NARROW = {"width": 360, "height": 740}
 CURVES = {"run-succeeded", "run-running", "run-failed", "run-queued"}
 """Pages whose charts are drawn as they come into view: one screenful of them."""
 Shoot = Callable[..., None]
@@ -52,27 +51,14 @@ def assert_fits(page: Page, name: str) -> None:
     assert all(pixels <= 0 for pixels in over), f"a table of {name} is cut off: {over}"
 
 
-@pytest.mark.parametrize(
-    ("variant", "options"),
-    [
-        ("wide", {"viewport": WIDE}),
-        ("narrow", {"viewport": NARROW, "has_touch": True, "is_mobile": True}),
-        ("dark", {"viewport": WIDE, "color_scheme": "dark"}),
-    ],
-)
-def test_every_page(
-    variant: str,
-    options: dict[str, object],
-    watched: Watched,
-    ada: User,
-    house: dict[str, str],
-    shoot: Shoot,
-) -> None:
-    page = watched.signed_in(ada, **options)
-    for name, address in house.items():
-        visit(page, name, address)
-        assert_fits(page, f"{name} ({variant})")
-        shoot(page, f"{name}-{variant}", name not in CURVES)
+def test_every_page(watched: Watched, ada: User, house: dict[str, str], shoot: Shoot) -> None:
+    for screen, options in SCREENS.items():
+        page = watched.signed_in(ada, **options)
+        for name, address in house.items():
+            visit(page, name, address)
+            for look in looks_of(page, screen):
+                assert_fits(page, f"{name} ({look})")
+                shoot(page, f"{name}-{look}", name not in CURVES)
 
 
 def test_empty_pages(watched: Watched, ada: User, shoot: Shoot) -> None:
