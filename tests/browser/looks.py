@@ -53,7 +53,7 @@ STAND_STILL = """async () => {
     quiet = fades().length ? 0 : quiet + 1;
   }
 }"""
-"""Waits until no colour fades, at most 60 frames: what an element inherits begins to fade a frame later."""
+"""Waits, 60 frames at most, until no colour fades: what is inherited fades a frame later."""
 MUTED = """() => {
   const probe = document.createElement("i");
   probe.style.color = "var(--muted)";
