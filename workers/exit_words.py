@@ -97,6 +97,11 @@ def _ended_by_us(outcome: Outcome, code: int) -> Verdict:
     return Verdict(outcome, "killed_after_grace", words)
 
 
+def tell_end(code: int) -> str:
+    """`by SIGKILL` or `with code 1`: how a process ended, for a sentence about it."""
+    return f"by {_signal_name(-code)}" if code < 0 else f"with code {code}"
+
+
 def _signal_name(number: int) -> str:
     """`SIGSEGV`, or the number where it has no name."""
     try:

@@ -16,7 +16,7 @@ from typing import TypeVar
 from training_core.contract.exports import ExportResult
 from webapp import lifecycle
 from webapp.lifecycle import ExportClaim
-from workers.exit_words import count_oom_kills
+from workers.exit_words import count_oom_kills, tell_end
 from workers.timers import Backoff, Every
 from workers.trainer_process import TrainerProcess, kill_marked
 
@@ -109,6 +109,6 @@ def _unsaid(code: int, last_words: str, *, was_killed: bool) -> ExportResult:
         )
     return ExportResult(
         outcome="failed",
-        message=f"The process that made it ended with code {code} without saying why.",
+        message=f"The process that made it ended {tell_end(code)} without saying why.",
         advice="Make the export again; the worker's log has its last words.",
     )

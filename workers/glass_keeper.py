@@ -19,7 +19,7 @@ from typing import Literal
 from training_core.contract.glass import GlassEnd
 from webapp import lifecycle
 from webapp.lifecycle import GlassClaim
-from workers.exit_words import count_oom_kills
+from workers.exit_words import count_oom_kills, tell_end
 from workers.timers import Backoff, Every
 from workers.trainer_process import TrainerProcess
 
@@ -164,11 +164,10 @@ def judge_glass_exit(code: int, last_words: str, was_out_of_memory: bool) -> Gla
             advice="Ask for fewer or shorter completions, choose a smaller model, or wait until "
             "less runs on this machine.",
         )
-    how = f"by signal {-code}" if code < 0 else f"with code {code}"
     return GlassEnd(
         outcome="failed",
         cause="killed" if code < 0 else "exception",
-        message=f"The process ended {how} without saying why.{words}",
+        message=f"The process ended {tell_end(code)} without saying why.{words}",
         advice="Ask again; if it ends like this once more, look at the worker's log.",
     )
 

@@ -116,7 +116,7 @@ def test_a_process_that_ends_well(checkpoint: Checkpoint, alice: User) -> None:
     [
         ("refuse", "No room."),
         ("crash", "ended with code 1 without saying why"),
-        ("die_by_signal", "ended with code -11 without saying why"),
+        ("die_by_signal", "ended by SIGSEGV without saying why"),
     ],
 )
 def test_a_process_that_ends_badly(

@@ -205,8 +205,8 @@ def _capital(text: str) -> str:
 
 
 def _nearest(name: str) -> str:
-    """A guess at the field that was meant; empty without one."""
-    if len(name) > LONGEST_TYPO:
+    """A guess at the field that was meant; empty without one, and for one in the wrong place."""
+    if len(name) > LONGEST_TYPO or name in _field_names():
         return ""
     return next(iter(difflib.get_close_matches(name, _field_names(), n=1, cutoff=0.75)), "")
 

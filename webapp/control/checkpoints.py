@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from training_core.contract.events import CheckpointSaved
-from webapp.runs.models import Attempt, Checkpoint
+from webapp.runs.models import Attempt, Checkpoint, RunNotice
 
 
 def add_checkpoint(attempt: Attempt, event: CheckpointSaved) -> None:
@@ -36,11 +36,21 @@ def add_checkpoint(attempt: Attempt, event: CheckpointSaved) -> None:
     older.filter(path__in=event.removed, removed_at=None).update(removed_at=at)
 
 
-def supersede_after(attempt: Attempt, step: int, t: float) -> None:
-    """An attempt that starts before a checkpoint could not use it: it will be written anew."""
-    Checkpoint.objects.filter(
+def supersede_after(attempt: Attempt, step: int, t: float) -> list[str]:
+    """An attempt that starts before a checkpoint could not use it: it will be written anew.
+
+    Returns the names of those that are gone; of a damaged one the trainer has told itself.
+    """
+    beyond = Checkpoint.objects.filter(
         run_id=attempt.run_id, attempt__lt=attempt.number, step__gt=step, removed_at=None
-    ).update(removed_at=datetime.fromtimestamp(t, UTC))
+    )
+    names = [row.path.rpartition("/")[2] for row in beyond.order_by("step")]
+    beyond.update(removed_at=datetime.fromtimestamp(t, UTC))
+    told = RunNotice.objects.filter(
+        run_id=attempt.run_id, attempt=attempt.number, code="checkpoint_damaged"
+    ).values_list("message", flat=True)
+    damaged = {message.partition(" ")[0] for message in told}
+    return [name for name in names if name not in damaged]
 
 
 def has_progressed(attempt: Attempt) -> bool:

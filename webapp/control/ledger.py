@@ -108,7 +108,8 @@ class Ledger:
         metrics.supersede_after(run_id, number, step)
         rollouts.supersede_after(run_id, number, step)
         evaluations.supersede_after(run_id, number, step)
-        checkpoints.supersede_after(self.attempt, step, event.t)
+        if gone := checkpoints.supersede_after(self.attempt, step, event.t):
+            self._note(event, "checkpoint_gone", _gone(gone, step))
         self._hint("metric", step=step)
         if not self.is_current:
             return
@@ -219,6 +220,13 @@ class Ledger:
             if series:
                 latest |= _headline({name: series[-1][1]})
         self.run.latest = latest
+
+
+def _gone(names: list[str], step: int) -> str:
+    """Why an attempt starts before what was saved."""
+    are = "is" if len(names) == 1 else "are"
+    instead = f"goes on from step {step}" if step else "begins again from step 0"
+    return f"{', '.join(names)} {are} gone from the run's directory; the run {instead}."
 
 
 def _headline(values: dict[str, float]) -> dict[str, float | str]:

@@ -41,8 +41,11 @@ def advance(pace: Pace | None, t: float, step: int) -> Pace:
 
 
 def eta_s(pace: Pace | None, spec: RunSpec, step: int) -> float | None:
-    """Seconds to the end of the program; None where the pace says nothing about what is left."""
-    if pace is None or pace.step_s is None:
+    """Seconds to the end of the program; None where the pace says nothing about what is left.
+
+    After the last step that is so too: the last evaluation takes longer than no time.
+    """
+    if pace is None or pace.step_s is None or step >= spec.total_steps:
         return None
     kinds_left, done = set(), 0
     for stage in spec.stages:

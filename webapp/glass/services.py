@@ -6,8 +6,6 @@ Called by the views, by the check page of a dataset and by the reaper.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import re
 import shutil
@@ -28,6 +26,7 @@ from webapp.glass.dispatch import send_glass_on_commit
 from webapp.glass.hints import tell
 from webapp.glass.models import GlassStep
 from webapp.glass.subjects import Subject
+from webapp.runs.request_keys import bind_key
 
 logger = logging.getLogger(__name__)
 
@@ -35,22 +34,25 @@ KEEP = timedelta(days=30)
 """How long a step that has ended is kept."""
 PRUNED_AT_ONCE = 20
 KEY_FORM = re.compile(r"[0-9a-zA-Z-]{1,64}")
+KEY_KEPT = 40
+"""Characters of a key beside the digest of what was asked: 64 fit."""
 State = GlassStep.State
 
 
 def ask_for_step(
     owner: User, project: Project, subject: Subject, spec: GlassSpec, key: str = ""
 ) -> GlassStep:
-    """Queue a step. The same key of the same owner gives the same step."""
+    """Queue a step. The same wish and key of the same owner give the same step."""
+    document = spec.model_dump(mode="json")
     row = GlassStep(
         owner=owner,
         project=project,
         run=subject.run,
         checkpoint=subject.checkpoint,
         title=subject.title,
-        spec=spec.model_dump(mode="json"),
+        spec=document,
     )
-    return _queue(row, key)
+    return _queue(row, bind_key(key[:KEY_KEPT], document, project.pk))
 
 
 def ask_for_tryout(
@@ -58,7 +60,6 @@ def ask_for_tryout(
 ) -> GlassStep:
     """Queue a tryout in the dataset's project. The same key and spec give the same tryout."""
     document = spec.model_dump(mode="json")
-    digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
     row = GlassStep(
         kind=GlassStep.Kind.TRYOUT,
         owner=owner,
@@ -67,15 +68,19 @@ def ask_for_tryout(
         title=f"{spec.run.model.ref} on {version}"[:200],
         spec=document,
     )
-    return _queue(row, f"{key[:40]}-{digest[:16]}" if key else "")
+    return _queue(row, bind_key(key[:KEY_KEPT], document))
 
 
 def _queue(row: GlassStep, key: str) -> GlassStep:
-    """Store a row under its key and send it, or give the one that the key has already."""
+    """Store a row under its key and send it, or give the one that the key has already.
+
+    One that failed or was cancelled gives its key up: whoever asks again wants a new one.
+    """
     row.idempotency_key = key if KEY_FORM.fullmatch(key) else ""
     known = GlassStep.objects.exclude(idempotency_key="").filter(
         owner=row.owner, idempotency_key=row.idempotency_key
     )
+    known.filter(state__in=[State.FAILED, State.CANCELLED]).update(idempotency_key="")
     if found := known.first():
         return found
     try:

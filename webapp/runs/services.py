@@ -35,6 +35,7 @@ from webapp.runs.dispatch import dispatch_run_on_commit
 from webapp.runs.models import Checkpoint, ControlRequest, Run, RunCounter, RunEvent
 from webapp.runs.moves import lock_run, move
 from webapp.runs.refusals import ControlRefused, LaunchRefused
+from webapp.runs.request_keys import bind_key
 from webapp.runs.status import Actor, RunState
 from webapp.ui.wording import state_look
 
@@ -61,11 +62,16 @@ def launch_run(
     parent_checkpoint: Checkpoint | None = None,
     project: Project | None = None,
 ) -> Run:
-    """Queue a run. The same key of the same owner gives the same run. Raises LaunchRefused.
+    """Queue a run. The same wish and key of the same owner give the same run. Raises LaunchRefused.
 
     Without a project it goes to the only one in which the owner may launch, or where they did last.
     """
-    key = _clean_key(idempotency_key or "")
+    key = bind_key(
+        _clean_key(idempotency_key or ""),
+        spec.model_dump(mode="json"),
+        parent_checkpoint.pk if parent_checkpoint else None,
+        project.pk if project else None,
+    )
     if key and (known := Run.objects.filter(owner=owner, idempotency_key=key).first()):
         return known
     project = _launch_project(owner, project)

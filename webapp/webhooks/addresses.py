@@ -47,6 +47,8 @@ def parse_target(url: str) -> Target:
     try:
         parts = urlsplit(url)
         port = parts.port
+        if port == 0:
+            raise ValueError("nothing listens on port 0")
         host = (parts.hostname or "").encode("idna").decode() if parts.hostname else ""
     except (ValueError, UnicodeError) as error:
         raise TargetRefused(_("The URL cannot be read.")) from error
@@ -112,7 +114,8 @@ def _literal(host: str) -> Address | None:
 
     Every name below localhost is this machine (RFC 6761, section 6.3).
     """
-    if host.lower().rstrip(".").rpartition(".")[2] == LOOPBACK_NAME:
+    host = host.removesuffix(".")  # the root of names: 127.0.0.1. is 127.0.0.1
+    if host.lower().rpartition(".")[2] == LOOPBACK_NAME:
         return LOOPBACK
     try:
         return ipaddress.ip_address(host)

@@ -110,6 +110,12 @@ def test_an_unknown_field_is_named_with_the_nearest_one(path: str, guess: str) -
     assert error.message == f"There is no field {field!r} here. Did you mean {guess!r}?"
 
 
+def test_a_field_in_the_wrong_place_is_not_guessed_as_itself() -> None:
+    """It said "no field 'learning_rate' here. Did you mean 'learning_rate'?"."""
+    [error] = errors_of(changed("learning_rate", 1e-5))
+    assert error.message == "There is no field 'learning_rate' here."
+
+
 def test_a_field_like_nothing_gets_no_guess() -> None:
     [error] = errors_of(changed("qqqqqq", 1))
     assert error.message == "There is no field 'qqqqqq' here."

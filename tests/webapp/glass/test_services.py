@@ -66,6 +66,26 @@ def test_the_same_key_gives_the_same_step(ada: User, bob: User, step: GlassStep)
     assert ask_for_step(ada, main, subject, spec, "key-2") != first
 
 
+def test_another_wish_under_an_old_key_is_another_step(ada: User, step: GlassStep) -> None:
+    """The browser's Back button brings the form with the key that it had."""
+    subject, main = base_subjects()[1], Project.objects.main()
+    spec = step.read_spec()
+    first = ask_for_step(ada, main, subject, spec, "key-1")
+    warmer = spec.model_copy(update={"seed": spec.seed + 1})
+    assert ask_for_step(ada, main, subject, warmer, "key-1") != first
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled"])
+def test_asking_again_after_a_failure_takes_a_new_step(
+    ada: User, step: GlassStep, state: str
+) -> None:
+    subject, main, spec = base_subjects()[1], Project.objects.main(), step.read_spec()
+    first = ask_for_step(ada, main, subject, spec, "key-1")
+    GlassStep.objects.filter(pk=first.pk).update(state=state)
+    again = ask_for_step(ada, main, subject, spec, "key-1")
+    assert (again != first, again.state) == (True, "waiting")
+
+
 def test_of_two_deliveries_one_gets_the_step(step: GlassStep) -> None:
     held = claim(step)
     assert lifecycle.claim_glass(step.pk, "train@two") is None

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.webapp.runs_control.story import Story, tell_six_steps
-from training_core.contract.events import ControlApplied
+from training_core.contract.events import ControlApplied, Notice
 from webapp.accounts.models import User
 from webapp.control.batches import Batch, read_batch
 from webapp.control.claims import claim_run
@@ -91,6 +91,46 @@ def test_a_new_attempt_supersedes_what_lies_beyond_its_start(
     assert sorted({group.step for group in live}) == [1, 2, 3, 4]
     assert not EvalRun.objects.filter(run=run).current().exists()
     assert run.step == 5
+
+
+def test_a_checkpoint_that_is_gone_is_told(
+    run: Run, story: Story, ingest: Ingest, alice: User
+) -> None:
+    """Somebody removed it while the run was paused: the curves went back without a word."""
+    tell_six_steps(story)
+    ingest(story, run)
+    ingest(next_attempt(run, alice, at_step=0), run)
+    assert not Checkpoint.objects.filter(run=run).on_disk().exists()
+    told = RunNotice.objects.get(run=run, attempt=2)
+    assert told.code == "checkpoint_gone"
+    assert told.message == (
+        "step-000004 is gone from the run's directory; the run begins again from step 0."
+    )
+
+
+def test_a_checkpoint_that_is_there_is_not_told_as_gone(
+    run: Run, story: Story, ingest: Ingest, alice: User
+) -> None:
+    tell_six_steps(story)
+    ingest(story, run)
+    ingest(next_attempt(run, alice, at_step=4), run)
+    assert not RunNotice.objects.filter(run=run, attempt=2).exists()
+
+
+def test_a_damaged_checkpoint_is_told_once(
+    run: Run, story: Story, ingest: Ingest, alice: User
+) -> None:
+    tell_six_steps(story)
+    ingest(story, run)
+    Run.objects.filter(pk=run.pk).update(state="queued", lease_owner="")
+    claim = claim_run(run.pk, "train@two", "boot-2")
+    assert claim is not None
+    second = Story(claim.run_dir, claim.attempt)
+    message = "step-000004 is not whole (it has no manifest.json); the run begins again."
+    second.add(Notice, step=0, level="warning", code="checkpoint_damaged", message=message)
+    second.started(0)
+    ingest(second, run)
+    assert [n.code for n in RunNotice.objects.filter(run=run, attempt=2)] == ["checkpoint_damaged"]
 
 
 def test_headline_values_go_back_with_the_start(

@@ -68,6 +68,15 @@ def test_one_key_gives_one_run(alice: User, bob: User, spec: RunSpec) -> None:
     assert other != first
 
 
+def test_another_spec_under_an_old_key_is_another_run(alice: User, spec: RunSpec) -> None:
+    """The browser's Back button brings the form with the key that it had."""
+    first = services.launch_run(owner=alice, spec=spec, idempotency_key="k")
+    changed = spec.model_copy(update={"seed": spec.seed + 1})
+    second = services.launch_run(owner=alice, spec=changed, idempotency_key="k")
+    assert second != first
+    assert second.read_spec().seed == changed.seed
+
+
 @pytest.mark.django_db(transaction=True)
 def test_two_clicks_at_once_give_one_run(spec: RunSpec) -> None:
     alice = User.objects.create_user("alice")

@@ -99,6 +99,14 @@ def test_nothing_is_said_while_a_stage_of_another_kind_is_ahead(spec: RunSpec) -
     assert eta_s(advance(pace, 4.0, 4), spec, 4) is None
 
 
+def test_nothing_is_said_after_the_last_step(spec: RunSpec) -> None:
+    """The page said "0.0 s left" all through the last evaluation."""
+    pace = advance(start_pace(0.0, 4), t=8.0, step=12)
+    assert spec.total_steps == 12
+    assert eta_s(pace, spec, 11) == pytest.approx(1.0)
+    assert eta_s(pace, spec, 12) is None
+
+
 def test_an_evaluation_at_the_same_step_is_no_step() -> None:
     pace = advance(start_pace(0.0, 0), t=1.0, step=1)
     assert advance(pace, t=50.0, step=1) == pace
