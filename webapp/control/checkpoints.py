@@ -44,7 +44,8 @@ def supersede_after(attempt: Attempt, step: int, t: float) -> list[str]:
     beyond = Checkpoint.objects.filter(
         run_id=attempt.run_id, attempt__lt=attempt.number, step__gt=step, removed_at=None
     )
-    names = [row.path.rpartition("/")[2] for row in beyond.order_by("step")]
+    saved = beyond.filter(attempt__gt=0)  # 0 while events are read anew: not told of yet
+    names = [row.path.rpartition("/")[2] for row in saved.order_by("step")]
     beyond.update(removed_at=datetime.fromtimestamp(t, UTC))
     told = RunNotice.objects.filter(
         run_id=attempt.run_id, attempt=attempt.number, code="checkpoint_damaged"
