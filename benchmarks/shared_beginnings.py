@@ -38,6 +38,7 @@ from training_core.contract.spec import RunSpec  # noqa: E402
 from training_core.contract.stages import RlStage, SftStage  # noqa: E402
 from training_core.domains.item import DomainSource  # noqa: E402
 from training_core.domains.sources import open_domain  # noqa: E402
+from training_core.gather import MOST_ROWS_CPU  # noqa: E402
 from training_core.launch import open_policy  # noqa: E402
 from training_core.models.chat import prompt_ids  # noqa: E402
 from training_core.models.logprobs import TokenLogprobs  # noqa: E402
@@ -46,7 +47,6 @@ from training_core.models.packing import PackedBatch, TokenSequence  # noqa: E40
 from training_core.models.policy import Policy  # noqa: E402
 from training_core.rollouts import engine, tree  # noqa: E402
 from training_core.sft import demonstration_sequence, imitate  # noqa: E402
-from training_core.train import MOST_ROWS_CPU  # noqa: E402
 
 MODELS_DIR = Path(__file__).resolve().parents[1] / "var" / "models"
 GRADIENT_TOLERANCE = 1e-3
@@ -100,16 +100,16 @@ def timed(work: Callable[[], object]) -> tuple[float, object]:
 def gradient(
     learner: Learner, sequences: Sequence[TokenSequence], share: bool
 ) -> list[torch.Tensor]:
-    """Gradient of the mean log-probability; the window is the whole of the sequences."""
+    """Gradient of the mean log-probability over all tokens of the sequences."""
     policy = learner.policy
     for replica in policy.replicas:
         replica.facts = dataclasses.replace(replica.facts, shared_prompts=share)
 
     def loss(_: PackedBatch, found: TokenLogprobs) -> tuple[torch.Tensor, int]:
-        return found.logprobs_N, len(found.logprobs_N)
+        return found.logprobs_N / tokens, len(found.logprobs_N)
 
     tokens = sum(len(sequence.completion_ids) for sequence in sequences)
-    learner.accumulate(sequences, loss, divisor_tokens=float(tokens))
+    learner.accumulate(sequences, loss)
     found = [weight.grad for weight in policy.parameters() if weight.grad is not None]
     policy.clear_gradients()
     return found

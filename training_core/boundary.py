@@ -137,6 +137,7 @@ def save(session: Session, stage: str) -> bool:
                 session.policy,
                 session.optimiser,
                 state,
+                reference=session.reference if state.reference_step else None,
                 stage=stage,
                 retention=Retention(
                     session.spec.checkpoint.keep_last,

@@ -2,8 +2,10 @@
 
 Called by `training_core.boundary` (save) and `workers.trainer_main` (resume). A checkpoint is a
 directory that `AutoModelForCausalLM.from_pretrained` loads as it is, plus `optimiser.safetensors`,
-`state.json` and `manifest.json` with the size and hash of every file. It is written aside, forced
-to disk and renamed, and only by the attempt that owns the run directory.
+`state.json` and `manifest.json` with the size and hash of every file; inside a stage that is
+measured against a reference other than the base model also `reference.safetensors`, one file on
+disk under a name in each checkpoint of the stage. It is written aside, forced to disk and renamed,
+and only by the attempt that owns the run directory.
 """
 
 from __future__ import annotations
@@ -23,13 +25,19 @@ from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from training_core.contract.rundir import RunDir, fsync_directory
+from training_core.contract.rundir import (
+    MANIFEST,
+    OPTIMISER,
+    REFERENCE,
+    STATE,
+    RunDir,
+    fsync_directory,
+)
 from training_core.contract.strict import WireModel
 from training_core.failures import OwnerLost
 from training_core.models.policy import Policy
 from training_core.state import RunState
 
-MANIFEST, STATE, OPTIMISER = "manifest.json", "state.json", "optimiser.safetensors"
 SPARE_BYTES = 64 << 20
 """Room that stays free beside a checkpoint, for events and rollouts."""
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -55,6 +63,8 @@ class Manifest(WireModel):
     """Name of the stage it was saved in."""
     attempt: int
     """Attempt that wrote it."""
+    reference_step: int | None = None
+    """Steps done when the policy was what `reference.safetensors` holds; null without it."""
     t: float
     """When, in seconds since 1970 (UTC)."""
     files: dict[str, FileEntry]
@@ -129,6 +139,7 @@ class CheckpointStore:
         optimiser: torch.optim.Optimizer | None,
         state: RunState,
         *,
+        reference: Policy | None = None,
         stage: str,
         retention: Retention,
         progress: Callable[[int], None],
@@ -136,16 +147,22 @@ class CheckpointStore:
         """Write the checkpoint of `state.step`, then remove what the retention rule lets go.
 
         `progress(0)` is called before the first file, `progress(1)` when all are on disk and only
-        the rename is left. Raises NoRoom, OwnerLost.
+        the rename is left. The reference is the policy after `state.reference_step` steps; base
+        weights are not written. Raises NoRoom, OwnerLost.
         """
         target = self._run_dir.checkpoint(state.step)
         aside = target.with_name(f".tmp-{target.name}-{os.getpid()}")
-        self._check_room(policy, optimiser)
+        kept = self._find_reference(state.reference_step) if reference else None
+        self._check_room(policy, optimiser, new_reference=reference is not None and not kept)
         progress(0)
         try:
             aside.mkdir(parents=True)
             _write_files(aside, policy, optimiser, state)
-            manifest = self._write_manifest(aside, state.step, stage)
+            if reference is not None:
+                _write_reference(aside / REFERENCE, reference, kept)
+            manifest = self._write_manifest(
+                aside, state.step, stage, state.reference_step if reference else None
+            )
             progress(1)
             self._check_owner()
             self._put_in_place(aside, target)
@@ -158,21 +175,43 @@ class CheckpointStore:
         size = sum(entry.size for entry in manifest.files.values())
         return Saved(target, size, self._prune(retention, state.step))
 
-    def _check_room(self, policy: Policy, optimiser: torch.optim.Optimizer | None) -> None:
+    def _find_reference(self, reference_step: int | None) -> Path | None:
+        """The file of that reference in the newest whole checkpoint that has it."""
+        for step in reversed(saved_steps(self._run_dir)):
+            path = self._run_dir.checkpoint(step)
+            try:
+                manifest = read_manifest(path)
+            except (OSError, ValueError):
+                continue
+            if step not in self._damaged and manifest.reference_step == reference_step:
+                return path / REFERENCE
+        return None
+
+    def _check_room(
+        self, policy: Policy, optimiser: torch.optim.Optimizer | None, *, new_reference: bool
+    ) -> None:
         """Refuse before writing what cannot fit."""
         weights = sum(weight.numel() * weight.element_size() for weight in policy.parameters())
-        needed = weights * (3 if optimiser is not None else 1) + SPARE_BYTES
+        copies = (3 if optimiser is not None else 1) + new_reference
+        needed = weights * copies + SPARE_BYTES
         free = shutil.disk_usage(self._run_dir.root).free
         if free < needed:
             raise NoRoom(
                 f"A checkpoint needs {needed / 1e9:.2f} GB and the disk has {free / 1e9:.2f} GB."
             )
 
-    def _write_manifest(self, aside: Path, step: int, stage: str) -> Manifest:
+    def _write_manifest(
+        self, aside: Path, step: int, stage: str, reference_step: int | None
+    ) -> Manifest:
         """Force every file to disk and list it."""
         files = {path.name: _seal(path) for path in sorted(aside.iterdir())}
         manifest = Manifest(
-            step=step, stage=stage, attempt=self._attempt, t=time.time(), files=files
+            step=step,
+            stage=stage,
+            attempt=self._attempt,
+            reference_step=reference_step,
+            t=time.time(),
+            files=files,
         )
         path = aside / MANIFEST
         path.write_text(manifest.model_dump_json(indent=1))
@@ -264,6 +303,28 @@ def load_optimiser(path: Path, policy: Policy, optimiser: torch.optim.Optimizer)
             "exp_avg": tensors[f"exp_avg/{name}"].to(weight.device),
             "exp_avg_sq": tensors[f"exp_avg_sq/{name}"].to(weight.device),
         }
+
+
+def load_reference(path: Path, reference: Policy) -> None:
+    """Fill a policy with the reference's weights from a checkpoint directory; bit for bit."""
+    tensors = load_file(path / REFERENCE)
+    for name, weight in reference.model.named_parameters():
+        weight.data.copy_(tensors[name])
+
+
+def _write_reference(path: Path, reference: Policy, kept: Path | None) -> None:
+    """Write the reference's weights, or give the file that has them another name."""
+    if kept is not None:
+        try:
+            os.link(kept, path)
+            return
+        except OSError as error:
+            if error.errno in _FULL:
+                raise
+            shutil.copyfile(kept, path)
+            return
+    tensors = {name: weight.detach() for name, weight in reference.model.named_parameters()}
+    save_file(tensors, path)
 
 
 def _write_files(

@@ -1,9 +1,12 @@
 """One step under glass: one group, one update, looked at token by token.
 
 Called by `workers.glass_main`. Made of the very functions that train a run, in their order:
-`collect_groups`, `score_groups`, `assign_advantages`, `build_batch`, `update_policy`; a test holds
-its weights against those of a run's step, bit for bit. What is added is the looking:
-log-probabilities of all completions before and after, and how far the weights have moved.
+`collect_groups`, `score_groups`, `token_advantages`, `update_policy`; a test holds its weights
+against those of a run's step, bit for bit. What is added is the looking: log-probabilities of all
+completions before and after, and how far the weights have moved.
+
+A step under glass is the first of a stage: the reference is the policy itself, so that a divergence
+is 0 and pulls nowhere yet.
 
 What would surprise: with one update the ratio of new and old probability is 1 while the loss is
 computed, so nothing is clipped, whatever happens to the probabilities by it; what a *second* update
@@ -22,9 +25,16 @@ from typing import Any, Protocol
 import torch
 from accelerate import Accelerator
 
+from training_core.algorithms.advantages import (
+    OUTCOME,
+    Earned,
+    Judged,
+    earned_by,
+    token_advantages,
+)
 from training_core.algorithms.learner import Learner
-from training_core.algorithms.select import Algorithm, select_algorithm
 from training_core.algorithms.update import UpdateResult, UpdateSettings, update_policy
+from training_core.contract.algorithms import GroupRelativeSpec
 from training_core.contract.domains import Message
 from training_core.contract.glass import (
     Clip,
@@ -33,29 +43,35 @@ from training_core.contract.glass import (
     GlassSource,
     GlassSpec,
 )
-from training_core.losses.advantages import STD_EPS, group_advantages, mean_and_std
-from training_core.losses.policy_gradient import MAX_LOG_RATIO, clipped_surrogate
-from training_core.losses.reduction import token_mean
+from training_core.losses.advantages import STD_EPS, mean_and_std, per_reward
+from training_core.losses.policy_gradient import (
+    MAX_LOG_RATIO,
+    cispo_surrogate,
+    clipped_surrogate,
+    log_ratio,
+    reinforce_surrogate,
+    surrogate_loss,
+)
+from training_core.losses.reduction import Window
+from training_core.losses.returns import whiten
 from training_core.models.device import ComputePlan
-from training_core.models.logprobs import completion_logprobs
+from training_core.models.logprobs import HeadSettings, completion_logprobs
 from training_core.models.optimiser import build_optimiser, set_learning_rate
 from training_core.models.packing import TokenSequence
 from training_core.models.policy import Policy
 from training_core.rollouts.collect import PromptRequest, collect_groups, score_groups
 from training_core.rollouts.engine import GenerationSettings
 from training_core.tryout import SamplingOnlooker
-from training_core.types import PolicyBatch, Rollout, RolloutGroup
+from training_core.types import PolicyRow, RolloutGroup
 
 HALF_CHARACTER = "\N{REPLACEMENT CHARACTER}"
-RAN: tuple[tuple[str, Callable[..., Any]], ...] = (
-    ("logprobs", completion_logprobs),
-    ("advantages", group_advantages),
-    ("surrogate", clipped_surrogate),
-    ("reduction", token_mean),
-    ("update", update_policy),
-    ("optimiser", build_optimiser),
-)
-"""Parts of a step and the functions that they are."""
+SURROGATES: dict[str, Callable[..., Any]] = {
+    "clip": clipped_surrogate,
+    "cispo": cispo_surrogate,
+    "reinforce": reinforce_surrogate,
+}
+OF_TOKENS: dict[str, Callable[..., Any]] = {"whitened": whiten, "per_reward": per_reward}
+"""Advantages that `OUTCOME` does not have."""
 
 
 class Onlooker(SamplingOnlooker, Protocol):
@@ -109,17 +125,20 @@ def take_glass_step(bench: Bench, spec: GlassSpec, prompt: PromptRequest) -> Gla
 
     Raises what its parts raise: BadData for a prompt without room, OutOfMemory.
     """
-    onlooker, algorithm = bench.onlooker, select_algorithm(spec.stage.algorithm)
+    onlooker, algorithm = bench.onlooker, spec.stage.algorithm
     groups = _collect(bench, spec, prompt)
     onlooker.begin("score", len(prompt.seeds))
-    groups = score_groups(spec.reward, groups, onlooker.update)
-    rewards = [rollout.reward for group in groups for rollout in group.rollouts]
-    groups = algorithm.assign_advantages(groups, rewards)
-    batch = algorithm.build_batch(groups)
-    (group,) = groups
-    update, measured = _update(bench, spec, algorithm, batch, group)
+    (group,) = score_groups(spec.reward, groups, onlooker.update)
+    limit = spec.stage.sampling.max_new_tokens
+    earnings = [earned_by(algorithm, rollout, limit) for rollout in group.rollouts]
+    judged = [
+        Judged(group.group_id, rollout.tokens, earned)
+        for rollout, earned in zip(group.rollouts, earnings, strict=True)
+    ]
+    advantages = token_advantages(algorithm, judged)
+    update, measured = _update(bench, spec, group, advantages)
     onlooker.finish()
-    return _result(bench, spec, algorithm, batch, group, update, measured)
+    return _result(bench, spec, group, earnings, advantages, update, measured)
 
 
 def text_pieces(decode: Callable[[Sequence[int]], str], token_ids: Sequence[int]) -> list[str]:
@@ -158,7 +177,7 @@ def _collect(bench: Bench, spec: GlassSpec, prompt: PromptRequest) -> list[Rollo
 
 
 def _update(
-    bench: Bench, spec: GlassSpec, algorithm: Algorithm, batch: PolicyBatch, group: RolloutGroup
+    bench: Bench, spec: GlassSpec, group: RolloutGroup, advantages: Sequence[torch.Tensor | None]
 ) -> tuple[UpdateResult, _Measured]:
     """The step itself, with log-probabilities of the whole group around it."""
     onlooker, stage = bench.onlooker, spec.stage
@@ -171,19 +190,37 @@ def _update(
     sequences = [
         TokenSequence(group.prompt_ids, rollout.completion.token_ids) for rollout in group.rollouts
     ]
-    temperature = stage.sampling.temperature
+    head = HeadSettings(stage.sampling.temperature)
     onlooker.begin("before")
-    before = learner.logprobs(sequences, temperature=temperature)
+    before = learner.logprobs(sequences, head)
     weights = [weight.detach().to("cpu", copy=True) for weight in bench.policy.parameters()]
     optimiser_steps = _steps_done(bench.optimiser)
     onlooker.begin("update")
     set_learning_rate(bench.optimiser, stage.optimiser.learning_rate)
-    settings = UpdateSettings(temperature, stage.optimiser.max_grad_norm, inner_epochs=1)
-    update = update_policy(learner, bench.optimiser, algorithm, batch, settings)
+    settings = UpdateSettings(
+        stage.algorithm.model_copy(update={"inner_epochs": 1, "minibatches": 1}),
+        stage.sampling.temperature,
+        stage.sampling.max_new_tokens,
+        stage.optimiser.max_grad_norm,
+    )
+    update = update_policy(learner, bench.optimiser, _rows(group, advantages), settings)
     onlooker.begin("after")
-    after = learner.logprobs(sequences, temperature=temperature)
+    after = learner.logprobs(sequences, head)
     change, moved = _distance(weights, bench.policy)
     return update, _Measured(before, after, change, moved, optimiser_steps)
+
+
+def _rows(group: RolloutGroup, advantages: Sequence[torch.Tensor | None]) -> list[PolicyRow]:
+    """What the policy learns from, as in a run."""
+    return [
+        PolicyRow(
+            TokenSequence(group.prompt_ids, rollout.completion.token_ids),
+            advantages_N.float(),
+            torch.tensor(rollout.completion.logprobs),
+        )
+        for rollout, advantages_N in zip(group.rollouts, advantages, strict=True)
+        if advantages_N is not None and rollout.tokens > 0
+    ]
 
 
 def _distance(weights: Sequence[torch.Tensor], policy: Policy) -> tuple[float, int]:
@@ -205,20 +242,19 @@ def _steps_done(optimiser: torch.optim.Optimizer) -> int:
 def _result(
     bench: Bench,
     spec: GlassSpec,
-    algorithm: Algorithm,
-    batch: PolicyBatch,
     group: RolloutGroup,
+    earnings: Sequence[Earned | None],
+    advantages: Sequence[torch.Tensor | None],
     update: UpdateResult,
     measured: _Measured,
 ) -> GlassResult:
     """Everything for the page."""
     item, facts = group.item, bench.policy.facts
-    rewards = [rollout.reward for rollout in group.rollouts if rollout.reward is not None]
+    rewards = [earned.reward for earned in earnings if earned is not None]
     mean, std = mean_and_std(rewards) if rewards else (None, None)
-    is_masking = spec.stage.algorithm.mask_truncated
     completions = tuple(
-        _completion(bench.policy, algorithm, index, rollout, measured, is_masking)
-        for index, rollout in enumerate(group.rollouts)
+        _completion(bench.policy, spec, group, index, earnings[index], advantages[index], measured)
+        for index in range(len(group.rollouts))
     )
     return GlassResult(
         architecture=facts.architecture,
@@ -233,7 +269,7 @@ def _result(
         reward_mean=mean,
         reward_std=std if len(rewards) > 1 else None,
         std_eps=STD_EPS,
-        divisor_tokens=max(1, batch.divisor_tokens),
+        divisor_tokens=max(1, sum(len(one.token_ids) for one in completions if one.is_counted)),
         loss=update.metrics["loss"],
         grad_norm=update.metrics["grad_norm"],
         max_grad_norm=spec.stage.optimiser.max_grad_norm,
@@ -243,22 +279,39 @@ def _result(
         weight_change=measured.weight_change,
         weights_moved=measured.weights_moved,
         seconds=dict(bench.onlooker.seconds),
-        sources=tuple(_source(part, function) for part, function in RAN),
+        sources=tuple(_source(part, function) for part, function in ran(spec.stage.algorithm)),
     )
+
+
+def ran(algorithm: GroupRelativeSpec) -> list[tuple[str, Callable[..., Any]]]:
+    """Parts of a step and the functions that they are."""
+    advantage = algorithm.advantage
+    return [
+        ("logprobs", completion_logprobs),
+        ("advantages", OUTCOME.get(advantage) or OF_TOKENS[advantage]),
+        ("surrogate", SURROGATES[algorithm.surrogate]),
+        ("reduction", Window.token_weight),
+        ("update", update_policy),
+        ("optimiser", build_optimiser),
+    ]
 
 
 def _completion(
     policy: Policy,
-    algorithm: Algorithm,
+    spec: GlassSpec,
+    group: RolloutGroup,
     index: int,
-    rollout: Rollout,
+    earned: Earned | None,
+    advantages_N: torch.Tensor | None,
     measured: _Measured,
-    is_masking: bool,
 ) -> GlassCompletion:
     """One completion with its probabilities."""
+    algorithm, rollout = spec.stage.algorithm, group.rollouts[index]
     before_N, after_N = measured.before[index].cpu(), measured.after[index].cpu()
-    advantages_N = torch.full_like(before_N, rollout.advantage or 0.0)
-    again = algorithm.token_loss(after_N, before_N, advantages_N)
+    weights_N = torch.zeros_like(before_N) if advantages_N is None else advantages_N.to(before_N)
+    lengths_B = torch.tensor([len(before_N)])
+    moved_N = log_ratio(after_N, before_N, lengths_B, algorithm.ratio)
+    again = surrogate_loss(algorithm, after_N, moved_N, weights_N)
     sides: list[Clip] = [
         "low" if low else "high" if high else ""
         for low, high in zip(
@@ -271,14 +324,22 @@ def _completion(
         finish_reason=rollout.completion.finish_reason,
         scores=rollout.scores,
         reward=rollout.reward,
-        advantage=rollout.advantage,
-        is_counted=rollout.advantage is not None and not (is_masking and rollout.is_truncated),
+        trained_reward=None if earned is None else earned.reward,
+        advantage=_mean_advantage(advantages_N),
+        is_counted=advantages_N is not None,
         token_ids=rollout.completion.token_ids,
         pieces=tuple(text_pieces(policy.raw_text, rollout.completion.token_ids)),
         before=tuple(before_N.tolist()),
         after=tuple(after_N.tolist()),
         next_clip=tuple(sides),
     )
+
+
+def _mean_advantage(advantages_N: torch.Tensor | None) -> float | None:
+    """Over the tokens of a completion; None when it has no say."""
+    if advantages_N is None:
+        return None
+    return float(advantages_N.mean()) if len(advantages_N) else 0.0
 
 
 def mean_distance(before: Sequence[torch.Tensor], after: Sequence[torch.Tensor]) -> float:

@@ -16,9 +16,14 @@ import transformers
 from accelerate import Accelerator
 
 from training_core.algorithms.learner import Learner
-from training_core.checkpoints import OPTIMISER, CheckpointStore, Resumable, load_optimiser
+from training_core.checkpoints import (
+    CheckpointStore,
+    Resumable,
+    load_optimiser,
+    load_reference,
+)
 from training_core.contract.events import AttemptStarted, Notice
-from training_core.contract.rundir import RunDir
+from training_core.contract.rundir import OPTIMISER, REFERENCE, RunDir
 from training_core.contract.spec import ResourceSpec, RunSpec
 from training_core.curriculum.mix import MixState
 from training_core.domains.sources import open_domain
@@ -87,6 +92,8 @@ def open_session(
         session.restore_optimiser = lambda stage, optimiser: _restore(
             found, policy, stage, optimiser
         )
+        if found.state.reference_step is not None:
+            session.load_reference = lambda: _open_reference(found, policy, models_dir)
     _announce(session, plan, found)
     return session
 
@@ -141,6 +148,18 @@ def _restore(
     """Fill the optimiser where the checkpoint lies inside this stage; a new stage starts fresh."""
     if found.state.step > stage.before and (found.path / OPTIMISER).is_file():
         load_optimiser(found.path, policy, optimiser)
+
+
+def _open_reference(found: Resumable, policy: Policy, models_dir: Path) -> Policy:
+    """The reference of a resumed stage: the base model, or what the checkpoint keeps of it."""
+    reference = policy.frozen_copy()
+    if (found.path / REFERENCE).is_file():
+        load_reference(found.path, reference)
+        return reference
+    base = dict(load_model(policy.facts.ref, models_dir=models_dir).model.named_parameters())
+    for name, weight in reference.model.named_parameters():
+        weight.data.copy_(base[name])
+    return reference
 
 
 def _announce(session: Session, plan: ComputePlan, found: Resumable | None) -> None:

@@ -18,7 +18,7 @@ from training_core.contract.domains import Message
 from training_core.contract.stages import SftStage
 from training_core.curriculum.mix import MixState, next_prompts
 from training_core.failures import BadData
-from training_core.losses.reduction import window_divisor
+from training_core.losses.reduction import measure_window
 from training_core.models.chat import demonstration_ids, prompt_ids
 from training_core.models.logprobs import TokenLogprobs
 from training_core.models.optimiser import set_learning_rate
@@ -28,10 +28,13 @@ from training_core.monitors.phase import phase
 from training_core.program import PlannedStage
 from training_core.session import Session, Stopwatch
 
+_Tally = tuple[float, int]
+"""Sum of losses, and tokens predicted right."""
+
 
 def run_sft_stage(session: Session, stage: PlannedStage, spec: SftStage) -> None:
     """Imitate a batch of demonstrations in each step that is left."""
-    optimiser = session.open_optimiser(stage)
+    optimiser = session.open_stage(stage)
     for step in stage.steps_after(session.state.step):
         watch = Stopwatch()
         mix, sequences = draw_demonstrations(session, spec.batch_size)
@@ -105,11 +108,14 @@ def imitate(
     loss = -sum(log pi(token)) / assistant tokens of the whole window, prompt tokens not counted.
     """
     tokens = sum(len(sequence.completion_ids) for sequence in sequences)
-    tallies = learner.accumulate(
-        sequences,
-        _cross_entropy,
-        divisor_tokens=window_divisor(learner.accelerator, tokens),
-    )
+    window = measure_window(learner.accelerator, tokens=tokens, sequences=len(sequences))
+    weight = window.token_weight("token_mean", 0, 0)
+
+    def cross_entropy(_: PackedBatch, found: TokenLogprobs) -> tuple[torch.Tensor, _Tally]:
+        loss_N = -found.logprobs_N
+        return loss_N * weight, (float(loss_N.detach().double().sum()), int(found.hit_N.sum()))
+
+    tallies = learner.accumulate(sequences, cross_entropy)
     norm = learner.apply(optimiser, max_grad_norm=max_grad_norm)
     metrics = {
         "sft/loss": sum(loss for loss, _ in tallies) / tokens,
@@ -117,9 +123,3 @@ def imitate(
         "grad_norm": math.nan if norm is None else norm,
     }
     return UpdateResult(metrics, int(norm is None))
-
-
-def _cross_entropy(_: PackedBatch, found: TokenLogprobs) -> tuple[torch.Tensor, tuple[float, int]]:
-    """Loss of each assistant token, and (sum of losses, tokens predicted right)."""
-    loss_N = -found.logprobs_N
-    return loss_N, (float(loss_N.detach().double().sum()), int(found.hit_N.sum()))

@@ -7,8 +7,10 @@ Random streams are not here: they follow from the seed and the step (`rollouts.s
 from __future__ import annotations
 
 from training_core.contract.events import EvaluationLabel
+from training_core.contract.rollouts import FinishReason, RewardScore
 from training_core.contract.strict import WireModel
 from training_core.curriculum.mix import MixState
+from training_core.types import RolloutGroup
 
 
 class PastEvaluation(WireModel):
@@ -47,6 +49,56 @@ class BestEvaluation(WireModel):
     """Mean held-out reward, which decides between equal pass@1."""
 
 
+class CarriedRollout(WireModel):
+    """A scored completion that waits for its step; its texts follow from its tokens."""
+
+    token_ids: tuple[int, ...]
+    """The sampled tokens."""
+    logprobs: tuple[float, ...]
+    """Log-probability of each under the policy that sampled it, in nats."""
+    finish_reason: FinishReason
+    """How it ended."""
+    entropy_nats: float
+    """Sum over its tokens."""
+    scores: tuple[RewardScore, ...]
+    """One entry for each reward leaf."""
+    reward: float | None
+    """Total reward; null when unscored."""
+
+
+class CarriedGroup(WireModel):
+    """A group that dynamic sampling has sampled too much."""
+
+    group_id: str
+    """Id in the run."""
+    domain: str
+    """Domain of its prompt."""
+    prompt_index: int
+    """Which prompt of the domain it is."""
+    rollouts: tuple[CarriedRollout, ...]
+    """Its completions."""
+
+
+def carry(group: RolloutGroup, prompt_index: int) -> CarriedGroup:
+    """A group as a checkpoint keeps it."""
+    return CarriedGroup(
+        group_id=group.group_id,
+        domain=group.item.domain,
+        prompt_index=prompt_index,
+        rollouts=tuple(
+            CarriedRollout(
+                token_ids=rollout.completion.token_ids,
+                logprobs=rollout.completion.logprobs,
+                finish_reason=rollout.completion.finish_reason,
+                entropy_nats=rollout.completion.entropy_nats,
+                scores=rollout.scores,
+                reward=rollout.reward,
+            )
+            for rollout in group.rollouts
+        ),
+    )
+
+
 class RunState(WireModel):
     """Counters, sampler and history after `step` steps."""
 
@@ -68,3 +120,9 @@ class RunState(WireModel):
     """All held-out evaluations so far."""
     best: BestEvaluation | None = None
     """The best evaluation of trained weights."""
+    carried: tuple[CarriedGroup, ...] = ()
+    """Groups that wait for the next step of the stage."""
+    reference_step: int | None = None
+    """Steps done when the policy was what it is measured against now; null without a reference."""
+    divergence_coefficient: float | None = None
+    """Weight of the divergence after what it has adapted to; null while it is the spec's."""

@@ -8,7 +8,9 @@ vocabulary, D model width. A tensor's name ends in its shape: `logprobs_N`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import torch
 
 from training_core.contract.rollouts import RewardScore
 from training_core.domains.item import PromptItem
@@ -30,7 +32,10 @@ class Rollout:
     reward: float | None = None
     """Total reward; None when unscored."""
     advantage: float | None = None
-    """What weights its gradient; None in evaluation and when unscored."""
+    """What weights its gradient, mean over its tokens; None in evaluation, when unscored and when
+    masked."""
+    is_masked: bool = False
+    """Whether it was left out of the loss although it has a reward."""
 
     @property
     def tokens(self) -> int:
@@ -58,15 +63,35 @@ class RolloutGroup:
 
 
 @dataclass(frozen=True)
-class PolicyBatch:
-    """What an algorithm asks the optimiser to learn from. One entry for each sequence B."""
+class PolicyRow:
+    """One completion that the policy learns from. N token that the policy wrote itself."""
 
-    sequences: tuple[TokenSequence, ...]
-    advantages: tuple[float, ...]
-    sampler_logprobs: tuple[tuple[float, ...], ...]
-    """Log-probability of each completion token under the sampler, in nats."""
-    divisor_tokens: int
-    """Completion tokens of the optimiser window; those without gradient count as well."""
+    sequence: TokenSequence
+    advantages_N: torch.Tensor
+    """Of each token; float32."""
+    sampler_N: torch.Tensor
+    """Log-probabilities under the sampler, in nats; float32."""
+    reference_N: torch.Tensor | None = None
+    """Log-probabilities under the reference, in nats; None without one."""
+    old_N: torch.Tensor | None = None
+    """Log-probabilities of the policy before the update, in nats; None while nobody needs them:
+    then the policy that learns is its own measure."""
+    is_stale: bool = False
+    """Whether weights of an earlier step sampled it; what those said is then its `old_N`."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the loss counts."""
+        return len(self.advantages_N)
+
+    @property
+    def has_advantage(self) -> bool:
+        """Whether any token does."""
+        return bool((self.advantages_N != 0).any())
+
+    def with_old(self, old_N: torch.Tensor) -> PolicyRow:
+        """The same with log-probabilities before the update."""
+        return replace(self, old_N=old_N)
 
 
 Metrics = Mapping[str, float]

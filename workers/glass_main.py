@@ -20,9 +20,9 @@ from pydantic import ValidationError
 from transformers.utils.logging import disable_progress_bar
 
 from training_core.algorithms.learner import is_out_of_memory
-from training_core.checkpoints import OPTIMISER, load_optimiser, read_checkpoint
+from training_core.checkpoints import load_optimiser, read_checkpoint
 from training_core.contract.glass import DomainPrompt, GlassDir, GlassEnd, GlassSpec
-from training_core.contract.rundir import RunDir
+from training_core.contract.rundir import OPTIMISER, RunDir
 from training_core.contract.tryout import TryoutSpec
 from training_core.domains.item import PromptItem
 from training_core.domains.sources import open_domain

@@ -39,10 +39,10 @@ def test_an_error_appears_at_its_field_while_typing(page: Page) -> None:
 
 
 def test_an_error_behind_the_fold_is_opened_and_reached(page: Page) -> None:
-    page.locator("[id='item-stages.1'] summary").click()
+    page.locator("[id='item-stages.1'] .variant summary").click()
     clip = field(page, "stages.1.algorithm.clip_low")
     clip.fill("7")
-    page.locator("[id='item-stages.1'] summary").click()
+    page.locator("[id='item-stages.1'] .variant summary").click()
     expect(clip).to_be_hidden()
     link = page.locator("#preflight [data-goto='stages.1.algorithm.clip_low']")
     link.click()

@@ -159,5 +159,23 @@ def _make_sides_fit(document: dict[str, Any]) -> None:
         if stage["type"] == "rl":
             stage["prompts_per_step"] = min(stage["prompts_per_step"], 64)
             longest = max(longest, stage["sampling"]["max_new_tokens"])
+            _make_algorithm_fit(stage["algorithm"])
     evaluation = document["evaluation"]
     evaluation["max_new_tokens"] = max(evaluation["max_new_tokens"], longest)
+
+
+def _make_algorithm_fit(algorithm: dict[str, Any]) -> None:
+    """Choices that would do nothing are refused."""
+    if algorithm["surrogate"] != "clip":
+        algorithm["dual_clip"] = None
+    if algorithm["dual_clip"] is not None:
+        algorithm["dual_clip"] = min(1000.0, algorithm["dual_clip"] + algorithm["clip_high"] + 1.0)
+    if algorithm["surrogate"] == "reinforce":
+        algorithm["ratio"] = "token"
+    divergence = algorithm["divergence"]
+    if algorithm["advantage"] == "per_reward":
+        divergence["place"] = "loss"
+    if divergence["place"] == "reward":
+        divergence["importance_weighted"] = False
+    elif divergence["estimator"] == "k1":
+        divergence["importance_weighted"] = True

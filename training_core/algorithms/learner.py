@@ -16,9 +16,14 @@ import torch
 from accelerate import Accelerator
 
 from training_core.failures import OutOfMemory
-from training_core.losses.reduction import sum_gradients, token_mean
+from training_core.losses.reduction import sum_gradients
 from training_core.models.lanes import share_out
-from training_core.models.logprobs import TokenLogprobs, completion_logprobs
+from training_core.models.logprobs import (
+    PLAIN,
+    HeadSettings,
+    TokenLogprobs,
+    completion_logprobs,
+)
 from training_core.models.packing import (
     JOINED_ROW_TOKENS,
     PackedBatch,
@@ -32,8 +37,10 @@ from training_core.models.packing import (
 from training_core.models.policy import Policy
 
 Tally = TypeVar("Tally")
+Found = TypeVar("Found")
 TokenLoss = Callable[[PackedBatch, TokenLogprobs], tuple[torch.Tensor, Tally]]
-"""Loss of each completion token (N,) of a micro-batch, and what is to be counted of it."""
+"""Loss of each completion token (N,) of a micro-batch, its share of the window's divisor already
+in it, and what is to be counted of it."""
 
 
 class UpdateProgress(Protocol):
@@ -68,8 +75,7 @@ class _Window(Generic[Tally]):
     """What all micro-batches of an optimiser window share."""
 
     token_loss: TokenLoss[Tally]
-    divisor_tokens: float
-    temperature: float
+    head: HeadSettings
     report: _SharedReport
 
 
@@ -97,48 +103,37 @@ class Learner:
         self,
         sequences: Sequence[TokenSequence],
         token_loss: TokenLoss[Tally],
+        head: HeadSettings = PLAIN,
         *,
-        divisor_tokens: float,
-        temperature: float = 1.0,
         may_abandon: bool = True,
     ) -> list[Tally]:
-        """Add the gradient of sum(token_loss) / divisor over all sequences.
+        """Add the gradient of sum(token_loss) over all sequences.
 
         Returns the tallies of the micro-batches. Raises OutOfMemory when a micro-batch cannot be
         made smaller, and Interrupted when `progress` does.
         """
-        while True:
-            lanes = self._lanes(sequences)
-            report = _SharedReport(self.progress, sum(map(len, lanes)), may_abandon)
-            window = _Window(token_loss, divisor_tokens, temperature, report)
-            jobs = [
-                partial(self._backward, replica, batches, window)
-                for replica, batches in zip(self.policy.replicas, lanes, strict=False)
-            ]
-            try:
-                found = self.policy.lanes.run(jobs)
-                self.policy.gather_gradients()
-                return [tally for tallies in found for tally in tallies]
-            except (RuntimeError, MemoryError) as error:
-                if not is_out_of_memory(error):
-                    raise
-                failed = str(error)
-            self._shrink(sequences, failed)
 
-    @torch.no_grad()
+        def work(
+            replica: Policy, batches: Sequence[PackedBatch], report: _SharedReport
+        ) -> list[Tally]:
+            return self._backward(replica, batches, _Window(token_loss, head, report))
+
+        found = self._in_lanes(sequences, work, may_abandon=may_abandon)
+        return [tally for tallies in found for tally in tallies]
+
     def logprobs(
-        self, sequences: Sequence[TokenSequence], *, temperature: float
+        self, sequences: Sequence[TokenSequence], head: HeadSettings = PLAIN
     ) -> list[torch.Tensor]:
         """Log-probabilities of each sequence's completion, in the batches of `accumulate`."""
+
+        def work(
+            replica: Policy, batches: Sequence[PackedBatch], report: _SharedReport
+        ) -> dict[int, torch.Tensor]:
+            return self._forward(replica, sequences, batches, head, report)
+
         found: dict[int, torch.Tensor] = {}
-        for batches in self._lanes(sequences):
-            for batch in batches:
-                with self.accelerator.autocast():
-                    logprobs_N = completion_logprobs(
-                        self.policy, batch, temperature=temperature
-                    ).logprobs_N
-                lengths = [len(sequences[member].completion_ids) for member in batch.members]
-                found.update(zip(batch.members, torch.split(logprobs_N, lengths), strict=True))
+        for part in self._in_lanes(sequences, work, may_abandon=True):
+            found |= part
         return [found[index] for index in range(len(sequences))]
 
     def apply(self, optimiser: torch.optim.Optimizer, *, max_grad_norm: float) -> float | None:
@@ -156,6 +151,50 @@ class Learner:
         optimiser.zero_grad(set_to_none=True)
         return norm if finite else None
 
+    def _in_lanes(
+        self,
+        sequences: Sequence[TokenSequence],
+        work: Callable[[Policy, Sequence[PackedBatch], _SharedReport], Found],
+        *,
+        may_abandon: bool,
+    ) -> list[Found]:
+        """Share sequences out over the lanes; again with smaller micro-batches when memory ends."""
+        while True:
+            lanes = self._lanes(sequences)
+            report = _SharedReport(self.progress, sum(map(len, lanes)), may_abandon)
+            jobs = [
+                partial(work, replica, batches, report)
+                for replica, batches in zip(self.policy.replicas, lanes, strict=False)
+            ]
+            try:
+                found = self.policy.lanes.run(jobs)
+                self.policy.gather_gradients()
+                return found
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                failed = str(error)
+            self._shrink(sequences, failed)
+
+    @torch.no_grad()
+    def _forward(
+        self,
+        replica: Policy,
+        sequences: Sequence[TokenSequence],
+        batches: Sequence[PackedBatch],
+        head: HeadSettings,
+        report: _SharedReport,
+    ) -> dict[int, torch.Tensor]:
+        """One lane's share of log-probabilities, by the sequences' indices."""
+        found: dict[int, torch.Tensor] = {}
+        for batch in batches:
+            report.next()
+            with self.accelerator.autocast():
+                logprobs_N = completion_logprobs(replica, batch, head).logprobs_N
+            lengths = [len(sequences[member].completion_ids) for member in batch.members]
+            found.update(zip(batch.members, torch.split(logprobs_N, lengths), strict=True))
+        return found
+
     def _backward(
         self, replica: Policy, batches: Sequence[PackedBatch], window: _Window[Tally]
     ) -> list[Tally]:
@@ -164,9 +203,9 @@ class Learner:
         for batch in batches:
             window.report.next()
             with self.accelerator.autocast():
-                found = completion_logprobs(replica, batch, temperature=window.temperature)
+                found = completion_logprobs(replica, batch, window.head)
             loss_N, tally = window.token_loss(batch, found)
-            self.accelerator.backward(token_mean(loss_N, divisor_tokens=window.divisor_tokens))
+            self.accelerator.backward(loss_N.sum())
             tallies.append(tally)
         return tallies
 

@@ -1,6 +1,7 @@
-"""One rl update: from a batch of rollouts to new weights, with what happened on the way.
+"""One rl update: from judged completions to new weights, with what happened on the way.
 
-Called by `training_core.train` in each step of an rl stage.
+Called by `training_core.train` in each step of an rl stage, and by a step under glass. Each pass
+over the rows is cut into windows; each window is one step of the optimiser.
 """
 
 from __future__ import annotations
@@ -8,55 +9,38 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 
 import torch
 
 from training_core.algorithms.learner import Learner, TokenLoss
-from training_core.algorithms.select import Algorithm
-from training_core.losses.policy_gradient import MAX_LOG_RATIO, Surrogate
-from training_core.losses.reduction import window_divisor
-from training_core.models.logprobs import TokenLogprobs
+from training_core.algorithms.tally import Tally, count_tokens
+from training_core.contract.algorithms import PolicyGradientSpec
+from training_core.losses.policy_loss import TokenInputs, policy_loss
+from training_core.losses.reduction import Window, measure_window
+from training_core.models.logprobs import HeadSettings, TokenLogprobs
 from training_core.models.packing import PackedBatch
-from training_core.types import Metrics, PolicyBatch
-
-
-@dataclass(frozen=True)
-class _Tally:
-    """Sums over the tokens of a micro-batch: metrics are means of tokens, not means of means."""
-
-    tokens: int
-    loss: float
-    low: int
-    high: int
-    distance: float
-    """Sum of |trainer - sampler|, in nats."""
-    distance_max: float
-    kl: float
-    """Sum of k3 = exp(d) - d - 1, with d = trainer - sampler, in nats."""
-
-
-def _count(surrogate: Surrogate, logprobs_N: torch.Tensor, sampler_N: torch.Tensor) -> _Tally:
-    """Count one micro-batch."""
-    difference_N = (logprobs_N.detach() - sampler_N).double()
-    held_N = difference_N.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
-    return _Tally(
-        tokens=len(difference_N),
-        loss=float(surrogate.loss_N.detach().double().sum()),
-        low=int(surrogate.clipped_low_N.sum()),
-        high=int(surrogate.clipped_high_N.sum()),
-        distance=float(difference_N.abs().sum()),
-        distance_max=float(difference_N.abs().max()),
-        kl=float((held_N.exp() - held_N - 1).sum()),
-    )
+from training_core.types import Metrics, PolicyRow
 
 
 @dataclass(frozen=True)
 class UpdateSettings:
-    """What an update needs to know besides the batch."""
+    """What an update needs to know besides its rows."""
 
+    algorithm: PolicyGradientSpec
     temperature: float
+    longest: int
+    """Limit of the sampler in tokens, for the constant divisor."""
     max_grad_norm: float
-    inner_epochs: int
+    coefficient: float = 0.0
+    """Weight of the divergence at this step."""
+    seed: int = 0
+    """Of the order in which rows come to windows."""
+
+    @property
+    def windows(self) -> int:
+        """Steps of the optimiser in one update."""
+        return self.algorithm.inner_epochs * self.algorithm.minibatches
 
 
 @dataclass(frozen=True)
@@ -71,78 +55,164 @@ class UpdateResult:
 def update_policy(
     learner: Learner,
     optimiser: torch.optim.Optimizer,
-    algorithm: Algorithm,
-    batch: PolicyBatch,
+    rows: Sequence[PolicyRow],
     settings: UpdateSettings,
 ) -> UpdateResult:
-    """Follow the algorithm's loss for `inner_epochs` optimiser steps on one batch.
+    """Follow the loss of all rows, `inner_epochs` times in `minibatches` windows each.
 
-    With one epoch the ratio is 1 by construction and no pass for old log-probabilities is made.
+    With a single window the policy that learns is the one before the update: its ratio is 1 by
+    construction and needs no pass of its own. A row without any gradient costs no pass, but counts
+    in the divisor.
     """
-    divisor = window_divisor(learner.accelerator, batch.divisor_tokens)
-    old: list[torch.Tensor] | None = None
-    if settings.inner_epochs > 1:
-        old = learner.logprobs(batch.sequences, temperature=settings.temperature)
-    tallies: list[_Tally] = []
+    rows = with_old_logprobs(learner, rows, settings) if settings.windows > 1 else rows
+    parts: list[list[Tally]] = []
     norms: list[float | None] = []
-    first: list[_Tally] = []
-    for epoch in range(settings.inner_epochs):
-        found = learner.accumulate(
-            batch.sequences,
-            _token_loss(algorithm, batch, old),
-            divisor_tokens=divisor,
-            temperature=settings.temperature,
-            may_abandon=epoch == 0,
-        )
-        norms.append(learner.apply(optimiser, max_grad_norm=settings.max_grad_norm))
-        tallies += found
-        first = first or found
-    metrics = {
-        "loss": sum(tally.loss for tally in tallies) / divisor / settings.inner_epochs,
-        "grad_norm": math.nan if norms[-1] is None else norms[-1],
-        "advantage/abs_max": max((abs(a) for a in batch.advantages), default=0.0),
-        "advantage/tokens_with_gradient": sum(tally.tokens for tally in first) / divisor,
-    }
-    return UpdateResult(metrics | _token_means(tallies, first), norms.count(None))
+    for epoch in range(settings.algorithm.inner_epochs):
+        for chosen in plan_windows(len(rows), settings, epoch):
+            own = [rows[index] for index in chosen]
+            parts.append(window_gradient(learner, own, settings, may_abandon=not norms))
+            norms.append(learner.apply(optimiser, max_grad_norm=settings.max_grad_norm))
+    return UpdateResult(_metrics(rows, parts, norms, settings), norms.count(None))
+
+
+def plan_windows(rows: int, settings: UpdateSettings, epoch: int) -> list[list[int]]:
+    """Indices of the rows of each window of an epoch: shuffled, and as even as may be."""
+    count = settings.algorithm.minibatches
+    order = list(range(rows))
+    if count > 1:
+        Random(f"{settings.seed}/{epoch}").shuffle(order)
+    return [sorted(order[place::count]) for place in range(count)]
+
+
+def with_old_logprobs(
+    learner: Learner, rows: Sequence[PolicyRow], settings: UpdateSettings
+) -> list[PolicyRow]:
+    """The rows with their log-probabilities before the first update, window by window.
+
+    Computed in the very batches in which they are learnt from, so that the first ratio is 1.
+    """
+    found = list(rows)
+    head = HeadSettings(settings.temperature)
+    for chosen in plan_windows(len(rows), settings, epoch=0):
+        wanted = [
+            index
+            for index in chosen
+            if rows[index].old_N is None and needs_gradient(rows[index], settings)
+        ]
+        logprobs = learner.logprobs([rows[index].sequence for index in wanted], head)
+        for index, old_N in zip(wanted, logprobs, strict=True):
+            found[index] = rows[index].with_old(old_N)
+    return found
+
+
+def needs_gradient(row: PolicyRow, settings: UpdateSettings) -> bool:
+    """Whether any part of the loss of a row has a gradient."""
+    algorithm = settings.algorithm
+    return (
+        row.has_advantage
+        or (settings.coefficient > 0 and algorithm.divergence.is_in("loss"))
+        or algorithm.entropy_coefficient > 0
+    )
+
+
+def window_gradient(
+    learner: Learner,
+    rows: Sequence[PolicyRow],
+    settings: UpdateSettings,
+    *,
+    may_abandon: bool = True,
+) -> list[Tally]:
+    """Add the gradient of one window; `rows` are this process's share of it.
+
+    Each process calls it, also one without rows.
+    """
+    window = measure_window(
+        learner.accelerator, tokens=sum(row.tokens for row in rows), sequences=len(rows)
+    )
+    trained = [row for row in rows if needs_gradient(row, settings)]
+    return learner.accumulate(
+        [row.sequence for row in trained],
+        _token_loss(trained, window, settings),
+        HeadSettings(settings.temperature, settings.algorithm.entropy_coefficient > 0),
+        may_abandon=may_abandon,
+    )
 
 
 def _token_loss(
-    algorithm: Algorithm, batch: PolicyBatch, old: Sequence[torch.Tensor] | None
-) -> TokenLoss[_Tally]:
-    """The algorithm's loss, with each sequence's advantage spread over its tokens."""
-    advantages_B = torch.tensor(batch.advantages)
-    lengths_B = torch.tensor([len(sequence.completion_ids) for sequence in batch.sequences])
-    sampler = [torch.tensor(row) for row in batch.sampler_logprobs]
+    rows: Sequence[PolicyRow], window: Window, settings: UpdateSettings
+) -> TokenLoss[Tally]:
+    """Loss of each token of a micro-batch, with its share of the divisor."""
+    reduction, longest = settings.algorithm.reduction, settings.longest
+    weights = [window.token_weight(reduction, row.tokens, longest) for row in rows]
 
-    def token_loss(packed: PackedBatch, found: TokenLogprobs) -> tuple[torch.Tensor, _Tally]:
-        logprobs_N = found.logprobs_N
-        members = torch.tensor(packed.members)
-        advantages_N = advantages_B[members].repeat_interleave(lengths_B[members])
-        sampler_N = torch.cat([sampler[member] for member in packed.members])
-        old_N = logprobs_N.detach()
-        if old is not None:
-            old_N = torch.cat([old[member] for member in packed.members])
-        surrogate = algorithm.token_loss(logprobs_N, old_N, advantages_N.to(logprobs_N))
-        return surrogate.loss_N, _count(surrogate, logprobs_N, sampler_N.to(logprobs_N))
+    def token_loss(packed: PackedBatch, found: TokenLogprobs) -> tuple[torch.Tensor, Tally]:
+        chosen = [rows[member] for member in packed.members]
+        tokens = _inputs(chosen, found)
+        weights_B = tokens.logprobs_N.new_tensor([weights[member] for member in packed.members])
+        weight_N = weights_B.repeat_interleave(tokens.lengths_B)
+        fresh_B = weights_B.new_tensor([not row.is_stale for row in chosen])
+        loss = policy_loss(settings.algorithm, settings.coefficient, tokens)
+        tally = count_tokens(tokens, loss, weight_N, fresh_B.repeat_interleave(tokens.lengths_B))
+        return loss.loss_N * weight_N, tally
 
     return token_loss
 
 
-def _token_means(tallies: Sequence[_Tally], first: Sequence[_Tally]) -> dict[str, float]:
-    """Means over tokens; nothing when no token had a gradient.
+def _inputs(rows: Sequence[PolicyRow], found: TokenLogprobs) -> TokenInputs:
+    """The rows of a micro-batch end to end, on its device and in its type."""
+    logprobs_N = found.logprobs_N
+    lengths = [row.tokens for row in rows]
+    current = torch.split(logprobs_N.detach(), lengths)
+    references = [row.reference_N for row in rows if row.reference_N is not None]
+    return TokenInputs(
+        logprobs_N=logprobs_N,
+        old_N=torch.cat(
+            [
+                now_N if row.old_N is None else row.old_N.to(logprobs_N)
+                for row, now_N in zip(rows, current, strict=True)
+            ]
+        ),
+        sampler_N=torch.cat([row.sampler_N for row in rows]).to(logprobs_N),
+        advantages_N=torch.cat([row.advantages_N for row in rows]).to(logprobs_N),
+        lengths_B=torch.tensor(lengths, device=logprobs_N.device),
+        reference_N=torch.cat(references).to(logprobs_N) if references else None,
+        entropy_N=found.entropy_N,
+    )
 
-    Clipping is counted over all epochs, the sampler's distance before the first update.
-    """
-    tokens = sum(tally.tokens for tally in tallies)
-    if tokens == 0:
-        return {}
-    low, high = sum(t.low for t in tallies) / tokens, sum(t.high for t in tallies) / tokens
-    compared = sum(tally.tokens for tally in first)
-    return {
+
+def _metrics(
+    rows: Sequence[PolicyRow],
+    parts: Sequence[Sequence[Tally]],
+    norms: Sequence[float | None],
+    settings: UpdateSettings,
+) -> dict[str, float]:
+    """Of all windows; the sampler's distance is that before the first update."""
+    whole = Tally.together(tally for window in parts for tally in window)
+    first = Tally.together(parts[0])
+    counted = sum(row.tokens for row in rows)
+    trained = sum(row.tokens for row in rows if needs_gradient(row, settings))
+    values = {
+        "loss": whole["loss"] / len(parts),
+        "grad_norm": math.nan if norms[-1] is None else norms[-1],
+        "advantage/abs_max": max((float(row.advantages_N.abs().max()) for row in rows), default=0),
+        "advantage/tokens_with_gradient": trained / max(1, counted),
+    }
+    if whole["tokens"] == 0:
+        return values
+    low, high = whole.mean("low"), whole.mean("high")
+    values |= {
         "clip_ratio/region_mean": low + high,
         "clip_ratio/low_mean": low,
         "clip_ratio/high_mean": high,
-        "sampling/logprob_difference/mean": sum(t.distance for t in first) / compared,
-        "sampling/logprob_difference/max": max(t.distance_max for t in first),
-        "sampling/kl": sum(t.kl for t in first) / compared,
+        "ratio/mean": whole.mean("ratio"),
+        "ratio/max": whole.maxima["ratio"],
+        "ratio/first_deviation_max": first.maxima.get("moved", 0.0),
     }
+    if first["tokens"]:
+        values |= {
+            "sampling/logprob_difference/mean": first.mean("distance"),
+            "sampling/logprob_difference/max": first.maxima["distance"],
+            "sampling/kl": first.mean("sampler_kl"),
+            "sampling/importance_weight/mean": first.mean("weight"),
+        }
+    return values

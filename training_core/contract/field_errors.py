@@ -81,30 +81,34 @@ def _located(path: str, sentence: str, say: Callable[[str], str]) -> FieldError:
     return FieldError(f"{path}.{field}" if path else field, say(_capital(match[2])))
 
 
-_UNION_MEMBERS = frozenset(
-    {
-        *("reasoning_gym", "dataset"),
-        *("correctness", "format", "length", "match", "weighted_sum"),
-        *("sft", "rl"),
-    }
-)
-_UNION_FIELDS = frozenset({"domains", "stages"})
-
-
 def _path(item: Any) -> str:
     """Dotted path without the union member that pydantic puts after an index or a node."""
     parts: list[str] = []
+    unions = _unions()
     for part in item["loc"]:
-        previous = parts[-1] if parts else ""
-        after_union = previous in {"root", "node"} or (
-            previous.isdecimal() and len(parts) > 1 and parts[-2] in _UNION_FIELDS
-        )
-        if isinstance(part, str) and part in _UNION_MEMBERS and after_union:
-            continue
-        parts.append(str(part))
+        place = parts[-2:] if parts and parts[-1].isdecimal() else parts[-1:]
+        is_member = bool(place) and part in unions.get(place[0], ())
+        if not is_member:
+            parts.append(str(part))
     if item["type"] in {"union_tag_invalid", "union_tag_not_found"}:
         parts.append("type")
     return ".".join(parts)
+
+
+@cache
+def _unions() -> dict[str, frozenset[str]]:
+    """Each field of a spec that holds a union, or a list of one, to the names of its members."""
+    found: dict[str, frozenset[str]] = {}
+    for model in models_of(RunSpec, set()):
+        for name, field in model.model_fields.items():
+            tags = frozenset(
+                member.model_fields["type"].default
+                for member in _models_in(field.annotation)
+                if "type" in member.model_fields
+            )
+            if len(tags) > 1:
+                found[name] = found.get(name, frozenset()) | tags
+    return found
 
 
 _SENTENCES = {
@@ -223,10 +227,15 @@ def models_of(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[Ba
     if model in seen:
         return seen
     seen.add(model)
-    pending: list[Any] = [field.annotation for field in model.model_fields.values()]
-    while pending:
-        annotation = pending.pop()
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            models_of(annotation, seen)
-        pending.extend(getattr(annotation, "__args__", ()))
+    for field in model.model_fields.values():
+        for inner in _models_in(field.annotation):
+            models_of(inner, seen)
     return seen
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Models that an annotation names, unions and lists opened."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in getattr(annotation, "__args__", ()):
+        yield from _models_in(part)

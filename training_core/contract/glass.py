@@ -127,8 +127,11 @@ class GlassCompletion(WireModel):
     """One entry for each reward leaf."""
     reward: float | None
     """Total reward; null when unscored."""
+    trained_reward: float | None = None
+    """The reward less the overlong penalty; null when it has no say, and in results that were
+    written before there was such a penalty."""
     advantage: float | None
-    """What weighted its gradient; null when unscored."""
+    """What weighted its gradient, mean over its tokens; null when it has no say."""
     is_counted: bool
     """Whether its tokens are in the divisor of the loss."""
     token_ids: tuple[int, ...]
@@ -183,7 +186,7 @@ class GlassResult(WireModel):
     completions: tuple[GlassCompletion, ...] = Field(min_length=1)
     """The group."""
     reward_mean: float | None
-    """Mean reward of the scored completions; null without any."""
+    """Mean reward of the completions that have a say; null without any."""
     reward_std: float | None
     """Standard deviation (n - 1) of their rewards; null below two."""
     std_eps: float

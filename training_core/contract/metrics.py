@@ -57,11 +57,29 @@ METRICS: tuple[MetricDef, ...] = (
     MetricDef("completions/max_length", "tokens", "none", "Longest completion."),
     MetricDef("completions/clipped_ratio", "share", "lower", "Completions cut at the limit."),
     MetricDef(
+        "completions/mean_terminated_length",
+        "tokens",
+        "none",
+        "Mean length of completions that ended by themselves.",
+    ),
+    MetricDef("completions/mean_length_solved", "tokens", "none", "Mean length of passed ones."),
+    MetricDef("completions/mean_length_unsolved", "tokens", "none", "Mean length of failed ones."),
+    MetricDef(
         "entropy", "nats", "none", "Mean entropy of the next-token distribution.", headline=True
     ),
     MetricDef("loss", "", "none", "Policy loss; it is no measure of progress in RL."),
     MetricDef("grad_norm", "", "none", "Global gradient norm before clipping.", headline=True),
     MetricDef("learning_rate", "", "none", "Learning rate of the step."),
+    MetricDef("kl", "nats", "none", "KL (k3) from the policy to the reference.", headline=True),
+    MetricDef("kl_coefficient", "", "none", "Weight of the KL to the reference."),
+    MetricDef("ratio/mean", "", "none", "Mean ratio of new to old probability of a token."),
+    MetricDef("ratio/max", "", "none", "Largest ratio of new to old probability of a token."),
+    MetricDef(
+        "ratio/first_deviation_max",
+        "nats",
+        "lower",
+        "Largest log-ratio before the first update; anything but 0 is a fault of the trainer.",
+    ),
     MetricDef("clip_ratio/region_mean", "share", "none", "Tokens whose ratio was clipped."),
     MetricDef("clip_ratio/low_mean", "share", "none", "Tokens clipped at the lower bound."),
     MetricDef("clip_ratio/high_mean", "share", "none", "Tokens clipped at the upper bound."),
@@ -82,6 +100,25 @@ METRICS: tuple[MetricDef, ...] = (
     MetricDef(
         "sampling/kl", "nats", "lower", "KL (k3) from the trainer's policy to the sampler's."
     ),
+    MetricDef(
+        "sampling/importance_weight/mean", "", "none", "Mean weight that corrects for the sampler."
+    ),
+    MetricDef("dynamic_sampling/rounds", "rounds", "lower", "Rounds of sampling in the step."),
+    MetricDef(
+        "dynamic_sampling/dead_groups",
+        "groups",
+        "lower",
+        "Groups without differing rewards that were replaced by others.",
+    ),
+    MetricDef(
+        "dynamic_sampling/carried_groups", "groups", "none", "Groups kept for the next step."
+    ),
+    MetricDef("tokens/unscored_frac", "share of tokens", "lower", "Tokens without a reward."),
+    MetricDef("tokens/masked_frac", "share of tokens", "lower", "Tokens left out of the loss."),
+    MetricDef("tokens/dead_frac", "share of tokens", "lower", "Tokens whose group taught nothing."),
+    MetricDef(
+        "tokens/truncated_frac", "share of tokens", "lower", "Tokens of completions that were cut."
+    ),
     MetricDef("num_tokens", "tokens", "none", "Completion tokens trained on so far."),
     MetricDef("num_prompts", "prompts", "none", "Prompts used so far."),
     MetricDef("sft/loss", "nats per token", "lower", "Cross-entropy on assistant tokens."),
@@ -90,11 +127,31 @@ METRICS: tuple[MetricDef, ...] = (
     ),
     MetricDef("domain/{domain}/reward", "reward", "higher", "Mean reward in one domain."),
     MetricDef("domain/{domain}/prompts", "prompts", "none", "Prompts of one domain in the step."),
+    MetricDef(
+        "domain/{domain}/frac_reward_zero_std",
+        "share of groups",
+        "lower",
+        "Groups of one domain whose rollouts all have the same reward.",
+    ),
+    MetricDef(
+        "domain/{domain}/completions/mean_length", "tokens", "none", "Mean length in one domain."
+    ),
+    MetricDef(
+        "domain/{domain}/completions/clipped_ratio", "share", "lower", "Cut ones of one domain."
+    ),
+    MetricDef("domain/{domain}/entropy", "nats", "none", "Mean entropy in one domain."),
     MetricDef("domain/{domain}/eval/pass@1", "share of items", "higher", "Held-out items solved."),
     MetricDef("domain/{domain}/eval/reward", "reward", "higher", "Mean held-out reward."),
     MetricDef("time/step", "s", "lower", "Duration of the step.", wall_clock=True),
     MetricDef("time/rollout", "s", "lower", "Time spent sampling.", wall_clock=True),
     MetricDef("time/reward", "s", "lower", "Time spent scoring.", wall_clock=True),
+    MetricDef(
+        "time/judge",
+        "s",
+        "lower",
+        "Time of advantages, and of reading what policy and reference say.",
+        wall_clock=True,
+    ),
     MetricDef("time/update", "s", "lower", "Time of loss, gradient and update.", wall_clock=True),
     MetricDef("time/evaluate", "s", "lower", "Duration of the evaluation.", wall_clock=True),
     MetricDef(

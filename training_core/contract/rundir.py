@@ -21,6 +21,11 @@ from pathlib import Path
 from training_core.contract.control import ControlCommand
 from training_core.contract.spec import RunSpec
 
+MANIFEST, STATE = "manifest.json", "state.json"
+OPTIMISER, REFERENCE = "optimiser.safetensors", "reference.safetensors"
+BESIDE_MODEL = frozenset({STATE, OPTIMISER, REFERENCE})
+"""Files of a checkpoint that a model folder has no use for."""
+
 
 class RunDir:
     """Typed access to one run directory."""

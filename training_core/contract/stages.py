@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from training_core.contract.algorithms import AlgorithmSpec, GrpoSpec
 from training_core.contract.strict import StrictModel
 
 StageName = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[a-z0-9][a-z0-9_\-]*$")]
@@ -42,26 +43,6 @@ class SamplingSpec(StrictModel):
     """Longest completion in tokens; a longer one is cut and counted as truncated."""
     temperature: float = Field(default=1.0, gt=0, le=10)
     """Softmax temperature; log-probabilities use the same one."""
-
-
-class GrpoSpec(StrictModel):
-    """Group relative policy optimisation (Shao et al. 2024, arXiv 2402.03300)."""
-
-    type: Literal["grpo"] = "grpo"
-    """Name of the algorithm."""
-    advantage: Literal["group_std", "group_mean"] = "group_std"
-    """Reward minus the group's mean, divided by the group's standard deviation or not."""
-    clip_low: float = Field(default=0.2, gt=0, lt=1)
-    """The probability ratio is clipped below 1 - clip_low."""
-    clip_high: float = Field(default=0.2, gt=0, le=100)
-    """The probability ratio is clipped above 1 + clip_high (DAPO uses 0.28)."""
-    inner_epochs: int = Field(default=1, ge=1, le=16)
-    """Optimiser updates on each batch of rollouts."""
-    mask_truncated: bool = False
-    """Whether truncated completions are left out of the loss."""
-
-
-AlgorithmSpec = GrpoSpec
 
 
 class SftStage(StrictModel):

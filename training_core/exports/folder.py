@@ -25,7 +25,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoTokenizer
 
-from training_core.checkpoints import OPTIMISER, STATE, Manifest, read_manifest, verify_files
+from training_core.checkpoints import Manifest, read_manifest, verify_files
 from training_core.contract.exports import (
     SUMS,
     ExportDir,
@@ -34,7 +34,7 @@ from training_core.contract.exports import (
     ExportOrder,
     ExportResult,
 )
-from training_core.contract.rundir import fsync_directory
+from training_core.contract.rundir import BESIDE_MODEL, fsync_directory
 from training_core.exports.check import checked_words, compare_folders
 from training_core.exports.meter import Meter, Tell
 from training_core.failures import BadCheckpoint
@@ -66,7 +66,7 @@ def export_checkpoint(folder: ExportDir, tell: Tell) -> ExportResult:
 def _fill(source: Path, target: Path, order: ExportOrder, tell: Tell) -> ExportResult:
     """Everything that belongs into the folder, in the order in which it may fail."""
     manifest = _read_manifest(source)
-    names = [name for name in sorted(manifest.files) if name not in {OPTIMISER, STATE}]
+    names = [name for name in sorted(manifest.files) if name not in BESIDE_MODEL]
     weights = [name for name in names if name.endswith(".safetensors")]
     size = sum(manifest.files[name].size for name in weights)
     meter = Meter(tell, total=5 * size)  # hash, write, load, load, hash

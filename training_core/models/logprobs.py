@@ -31,10 +31,25 @@ class TokenLogprobs:
     """Log-probability of the token, in nats, at the sampling temperature; has a gradient."""
     hit_N: torch.Tensor
     """Whether it is the likeliest token."""
+    entropy_N: torch.Tensor | None
+    """Entropy of the distribution that the token comes from, in nats, with gradient; None where
+    nobody asked for it."""
+
+
+@dataclass(frozen=True)
+class HeadSettings:
+    """What is made of logits."""
+
+    temperature: float = 1.0
+    with_entropy: bool = False
+    """Whether the entropy is wanted; it costs another pass over the logits."""
+
+
+PLAIN = HeadSettings()
 
 
 def completion_logprobs(
-    policy: Policy, batch: PackedBatch, *, temperature: float = 1.0
+    policy: Policy, batch: PackedBatch, settings: HeadSettings = PLAIN
 ) -> TokenLogprobs:
     """log softmax(logits / temperature)[token], for each completion token.
 
@@ -42,13 +57,13 @@ def completion_logprobs(
     """
     if not policy.facts.plain_head:
         logits_SV = policy.logits_SV(batch)
-        return _from_logits(logits_SV, batch.source_of_N, batch.target_N, temperature)
+        return _from_logits(logits_SV, batch.source_of_N, batch.target_N, settings)
     hidden_SD = policy.hidden_SD(batch)
     head = policy.head
     weight_VD, bias_V = head.weight, head.bias
     if len(hidden_SD) * weight_VD.shape[0] * 4 <= KEPT_LOGIT_BYTES:
         logits_SV = _head(hidden_SD, weight_VD, bias_V)
-        return _from_logits(logits_SV, batch.source_of_N, batch.target_N, temperature)
+        return _from_logits(logits_SV, batch.source_of_N, batch.target_N, settings)
     parts, order = [], []
     for start in range(0, len(hidden_SD), CHUNK_TOKENS):
         hidden = hidden_SD[start : start + CHUNK_TOKENS]
@@ -57,12 +72,15 @@ def completion_logprobs(
         source, target = source_of_N[chosen], batch.target_N[chosen]
         parts.append(
             checkpoint(
-                _chunk, hidden, weight_VD, bias_V, source, target, temperature, use_reentrant=False
+                _chunk, hidden, weight_VD, bias_V, source, target, settings, use_reentrant=False
             )
         )
         order.append(chosen)
     back = torch.cat(order).argsort()
-    return TokenLogprobs(*(torch.cat(column)[back] for column in zip(*parts, strict=True)))
+    logprobs_N, hit_N, entropy_N = (torch.cat(column) for column in zip(*parts, strict=True))
+    return TokenLogprobs(
+        logprobs_N[back], hit_N[back], entropy_N[back] if settings.with_entropy else None
+    )
 
 
 def _chunk(
@@ -71,21 +89,23 @@ def _chunk(
     bias_V: torch.Tensor | None,
     source_of_N: torch.Tensor,
     target_N: torch.Tensor,
-    temperature: float,
-) -> tuple[torch.Tensor, torch.Tensor]:
+    settings: HeadSettings,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """One chunk, as a tuple that `checkpoint` can carry."""
     logits_SV = _head(hidden_SD, weight_VD, bias_V)
-    found = _from_logits(logits_SV, source_of_N, target_N, temperature)
-    return found.logprobs_N, found.hit_N
+    found = _from_logits(logits_SV, source_of_N, target_N, settings)
+    nothing = found.logprobs_N.new_zeros(0)
+    return found.logprobs_N, found.hit_N, nothing if found.entropy_N is None else found.entropy_N
 
 
 def _head(
     hidden_SD: torch.Tensor, weight_VD: torch.Tensor, bias_V: torch.Tensor | None
 ) -> torch.Tensor:
-    """Logits in float32, whatever autocast says."""
+    """Logits in float32 at least, whatever autocast says."""
+    dtype = torch.promote_types(hidden_SD.dtype, torch.float32)
     with torch.autocast(hidden_SD.device.type, enabled=False):
         return functional.linear(
-            hidden_SD.float(), weight_VD.float(), None if bias_V is None else bias_V.float()
+            hidden_SD.to(dtype), weight_VD.to(dtype), None if bias_V is None else bias_V.to(dtype)
         )
 
 
@@ -93,39 +113,61 @@ def _from_logits(
     logits_SV: torch.Tensor,
     source_of_N: torch.Tensor,
     target_N: torch.Tensor,
-    temperature: float,
+    settings: HeadSettings,
 ) -> TokenLogprobs:
     """Log-probability with gradient; hits without."""
-    logits_SV = logits_SV.float() / temperature if temperature != 1.0 else logits_SV.float()
-    logprobs_N: torch.Tensor = _TargetLogprob.apply(logits_SV, source_of_N, target_N)  # type: ignore[no-untyped-call]
+    logits_SV = logits_SV.to(torch.promote_types(logits_SV.dtype, torch.float32))
+    if settings.temperature != 1.0:
+        logits_SV = logits_SV / settings.temperature
+    logprobs_N, entropy_N = _TargetLogprob.apply(  # type: ignore[no-untyped-call]
+        logits_SV, source_of_N, target_N, settings.with_entropy
+    )
     with torch.no_grad():
         hit_N = logits_SV[source_of_N, target_N] >= logits_SV.amax(dim=1)[source_of_N]
-    return TokenLogprobs(logprobs_N, hit_N)
+    return TokenLogprobs(logprobs_N, hit_N, entropy_N)
 
 
 class _TargetLogprob(torch.autograd.Function):
-    """log softmax(logits)[target], whose backward touches the logits once.
+    """log softmax(logits)[target] and the entropy, whose backward touches the logits once.
 
-    With s the place that predicts token n: d logprob_n / d logits_sv = [v = target_n] -
-    softmax(logits_s)_v. Autograd's own chain of gather and logsumexp would write three more arrays
-    of S V numbers.
+    With s the place that predicts token n and p = softmax(logits_s): d logprob_n / d logits_sv =
+    [v = target_n] - p_v, and d H_s / d logits_sv = -p_v (log p_v + H_s). Autograd's own chain of
+    gather and logsumexp would write three more arrays of S V numbers.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, logits_SV: torch.Tensor, source_of_N: torch.Tensor, target_N: torch.Tensor
-    ) -> torch.Tensor:
-        """Shapes: (S, V), (N,), (N,) -> (N,)."""
+        ctx: Any,
+        logits_SV: torch.Tensor,
+        source_of_N: torch.Tensor,
+        target_N: torch.Tensor,
+        with_entropy: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Shapes: (S, V), (N,), (N,) -> (N,), (N,)."""
         total_S = logits_SV.logsumexp(dim=1)
-        ctx.save_for_backward(logits_SV, source_of_N, target_N, total_S)
-        return logits_SV[source_of_N, target_N] - total_S[source_of_N]
+        entropy_S = total_S - _mean_logit(logits_SV, total_S) if with_entropy else None
+        ctx.save_for_backward(logits_SV, source_of_N, target_N, total_S, entropy_S)
+        logprobs_N = logits_SV[source_of_N, target_N] - total_S[source_of_N]
+        return logprobs_N, None if entropy_S is None else entropy_S[source_of_N]
 
     @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        """Shapes: (N,) -> (S, V)."""
-        logits_SV, source_of_N, target_N, total_S = ctx.saved_tensors
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
+        """Shapes: (N,), (N,) -> (S, V)."""
+        logits_SV, source_of_N, target_N, total_S, entropy_S = ctx.saved_tensors
         grad_N = grads[0]
         grad_S = torch.zeros_like(total_S).index_add_(0, source_of_N, grad_N)
-        grad_SV = (logits_SV - total_S[:, None]).exp_().mul_(-grad_S[:, None])
+        logprobs_SV = logits_SV - total_S[:, None]
+        if entropy_S is None:
+            grad_SV = logprobs_SV.exp_().mul_(-grad_S[:, None])
+        else:
+            slope_S = torch.zeros_like(total_S).index_add_(0, source_of_N, grads[1])
+            factor_SV = (logprobs_SV + entropy_S[:, None]).mul_(slope_S[:, None])
+            factor_SV.add_(grad_S[:, None]).neg_()
+            grad_SV = logprobs_SV.exp_().mul_(factor_SV)
         grad_SV.index_put_((source_of_N, target_N), grad_N, accumulate=True)
-        return grad_SV, None, None
+        return grad_SV, None, None, None
+
+
+def _mean_logit(logits_SV: torch.Tensor, total_S: torch.Tensor) -> torch.Tensor:
+    """Sum of p_v logit_v. Shapes: (S, V), (S,) -> (S,)."""
+    return ((logits_SV - total_S[:, None]).exp_() * logits_SV).sum(dim=1)

@@ -147,6 +147,20 @@ class Policy:
                 own.data = shared.data
             self.replicas.append(Policy(twin, self.tokenizer, self.facts))
 
+    def frozen_copy(self) -> Policy:
+        """The policy as it is now, never to be changed: it reads in the same lanes, and does not
+        sample."""
+        frozen = Policy(copy.deepcopy(self.model).requires_grad_(False), self.tokenizer, self.facts)
+        frozen.share_lanes(self)
+        return frozen
+
+    def share_lanes(self, other: Policy) -> None:
+        """Read in the lanes of another policy, so that both cut a batch in the same way.
+
+        A policy without gradients is its own replica in every lane.
+        """
+        self.lanes, self.replicas = other.lanes, [self] * len(other.replicas)
+
     def gather_gradients(self) -> None:
         """Add the replicas' gradients to this policy's, in a fixed order, and clear theirs."""
         for replica in self.replicas[1:]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from training_core.contract.events import Notice, RolloutKind, RolloutsWritten
 from training_core.contract.rollouts import RolloutGroupRecord, RolloutRecord
 from training_core.contract.rundir import RunDir
-from training_core.losses.advantages import STD_EPS, mean_and_std
+from training_core.losses.advantages import has_spread, mean_and_std
 from training_core.monitors.jsonl import EventLog
 from training_core.types import Rollout, RolloutGroup
 
@@ -91,11 +91,7 @@ def make_record(
 
 def has_zero_spread(group: RolloutGroup) -> bool:
     """Whether the scored rewards of a group are all equal, so that it teaches nothing."""
-    rewards = [rollout.reward for rollout in group.rollouts if rollout.reward is not None]
-    if len(rewards) < 2:
-        return True
-    mean, std = mean_and_std(rewards)
-    return std <= STD_EPS * max(abs(mean), max(abs(reward) for reward in rewards))
+    return not has_spread([r.reward for r in group.rollouts if r.reward is not None])
 
 
 def _rollout_record(index: int, rollout: Rollout, passed: bool | None) -> RolloutRecord:

@@ -53,7 +53,7 @@ def collect_groups(
             prompt.group_id,
             prompt.item,
             request.prompt_ids,
-            tuple(_decode(policy, completion) for completion in group),
+            tuple(decode_rollout(policy, completion) for completion in group),
         )
         for prompt, request, group in zip(prompts, requests, completions, strict=True)
     ]
@@ -73,7 +73,8 @@ def score_groups(
     return scored
 
 
-def _decode(policy: Policy, completion: Completion) -> Rollout:
+def decode_rollout(policy: Policy, completion: Completion) -> Rollout:
+    """A completion with its texts, without scores."""
     decode = policy.tokenizer.decode
     ids = list(completion.token_ids)
     return Rollout(

@@ -1,8 +1,7 @@
 """The explanation beside a step under glass: each part's formula with the numbers of this step.
 
-Called by `page`. The formulas are those of the functions that ran, whose names and docstrings the
-result carries; only where a formula is the same for every algorithm of this page is it spelled out
-here. Sentences that depend on the numbers are chosen by the numbers.
+Called by `page`. The functions that ran stand beside it, with names and docstrings from the result.
+Sentences that depend on the numbers are chosen by the numbers.
 """
 
 from __future__ import annotations
@@ -13,10 +12,17 @@ from typing import NamedTuple
 from django.utils.translation import gettext as _
 
 from training_core.contract.glass import GlassCompletion, GlassResult, GlassSource, GlassSpec
-from webapp.glass.tokens import signed
+from webapp.glass.formulas import (
+    ADVANTAGE,
+    advantage_lines,
+    advantage_words,
+    earned,
+    judged,
+    loss_formula,
+    loss_lines,
+    loss_words,
+)
 from webapp.ui.wording import format_number, format_score
-
-SHOWN_TERMS = 4
 
 
 class Chapter(NamedTuple):
@@ -47,24 +53,35 @@ def dead_words(spec: GlassSpec, result: GlassResult) -> list[str]:
     """Why a group teaches nothing and what to do; empty for a group that teaches something."""
     if not result.is_dead:
         return []
-    rewards = {one.reward for one in result.completions if one.reward is not None}
-    if not rewards:
-        why = _(
+    return [_why_dead(spec, result), _why_still(spec, result), _advice()]
+
+
+def _why_dead(spec: GlassSpec, result: GlassResult) -> str:
+    """Why no completion has an advantage."""
+    if all(one.reward is None for one in result.completions):
+        return _(
             "No completion has a reward, so there is nothing to compare: the reasons stand below."
         )
-    elif len(rewards) == 1:
+    rewards = {earned(one) for one in judged(result)}
+    if len(rewards) == 1:
         words = _(
             "All rewards are %(reward)s: each minus their mean is 0, so every advantage is 0, and "
             "with it the gradient."
         )
-        why = words % {"reward": format_score(next(iter(rewards)))}
-    else:
-        why = _("The completions whose rewards differ are left out of the loss.")
-    advice = _(
+        return words % {"reward": format_score(next(iter(rewards)))}
+    if rewards and spec.stage.algorithm.advantage == "pass_at_k":
+        return _("Several completions share the best reward, so none of them adds to it.")
+    if rewards and spec.stage.algorithm.advantage == "max_rl":
+        return _("The mean reward is not above 0; this advantage, a share of it, is then 0.")
+    return _("The completions whose rewards differ are left out of the loss.")
+
+
+def _advice() -> str:
+    """What to do about it."""
+    return _(
         "To see a group that teaches: choose a prompt that the model solves sometimes, raise the "
         "temperature or the number of completions, or take a checkpoint after the warm-up."
     )
-    return [why, _why_still(spec, result), advice]
 
 
 def _why_still(spec: GlassSpec, result: GlassResult) -> str:
@@ -98,87 +115,24 @@ def _what_moves(spec: GlassSpec, result: GlassResult) -> str:
 
 def _advantages(spec: GlassSpec, result: GlassResult) -> Chapter:
     """Rewards to advantages."""
-    by_std = spec.stage.algorithm.advantage == "group_std"
-    mean, std = result.reward_mean, result.reward_std
-    scored = [one for one in result.completions if one.reward is not None]
-    formula = "Aᵢ = (rᵢ − mean) / (std + ε)" if by_std else "Aᵢ = rᵢ − mean"
-    over = _("mean = %(mean)s over %(count)s scored completions")
-    lines = [over % {"mean": format_number(mean), "count": len(scored)}]
-    if std is not None:
-        eps = format_number(result.std_eps)
-        lines.append(f"std = {format_number(std)} (n − 1), ε = {eps}")
-    shown = max(scored, key=lambda one: abs(one.advantage or 0.0), default=None)
-    if shown is not None and shown.advantage:
-        lines.append(_one_advantage(shown, result, by_std))
-    unscored = len(result.completions) - len(scored)
-    words = [_("Each completion is compared with the others of its group, not with a fixed bar.")]
-    if unscored:
-        left_out = _("%(count)s unscored: in neither mean nor std, and without a gradient.")
-        words.append(left_out % {"count": unscored})
-    title = _("Rewards become advantages")
-    return Chapter(title, formula, lines, words, _ran(result, "advantages"))
-
-
-def _one_advantage(one: GlassCompletion, result: GlassResult, by_std: bool) -> str:
-    """The formula for one completion."""
-    mean = format_number(result.reward_mean)
-    above = f"{format_number(one.reward)} − {f'({mean})' if mean.startswith('−') else mean}"
-    value = signed(one.advantage or 0.0)
-    if not by_std:
-        terms = f"{above} = {value}"
-    else:
-        below = f"{format_number(result.reward_std)} + {format_number(result.std_eps)}"
-        terms = f"({above}) / ({below}) = {value}"
-    return _("A of completion %(place)s = %(terms)s") % {"place": one.index, "terms": terms}
+    return Chapter(
+        _("Rewards become advantages"),
+        ADVANTAGE[spec.stage.algorithm.advantage],
+        advantage_lines(spec, result),
+        advantage_words(spec, result),
+        _ran(result, "advantages"),
+    )
 
 
 def _loss(spec: GlassSpec, result: GlassResult) -> Chapter:
     """Advantages to the loss; the ratio is 1."""
-    algorithm = spec.stage.algorithm
-    low, high = format_number(1 - algorithm.clip_low), format_number(1 + algorithm.clip_high)
-    counted = [one for one in result.completions if one.is_counted and one.advantage]
-    terms = [f"({format_number(one.advantage)})·{len(one.token_ids)}" for one in counted]
-    more = " + …" if len(terms) > SHOWN_TERMS else ""
-    total = math.fsum((one.advantage or 0.0) * len(one.token_ids) for one in counted)
-    n = format_number(result.divisor_tokens)
-    lines = [
-        _("ρ = 1 for every token: the policy that is updated is the one that sampled"),
-        f"L = −(1/{n}) · ({' + '.join(terms[:SHOWN_TERMS]) or '0'}{more})",
-        f"L = −({format_number(total)}) / {n} = {format_number(-total / result.divisor_tokens)}",
-        _("training reports: loss = %(loss)s") % {"loss": format_number(result.loss)},
-    ]
-    clip = _(
-        "The clip to [%(low)s, %(high)s] keeps a policy that is updated several times on one batch "
-        "near the one that sampled. In a single update there is no such distance, so nothing is "
-        "clipped. %(next_clip)s"
+    return Chapter(
+        _("Advantages become a loss"),
+        loss_formula(spec.stage.algorithm),
+        loss_lines(spec, result),
+        loss_words(spec, result),
+        _ran(result, "surrogate", "reduction"),
     )
-    words = [
-        clip % {"low": low, "high": high, "next_clip": _next_clip(result)},
-        _(
-            "Every token of a completion carries the same advantage: nobody says which token "
-            "earned it."
-        ),
-    ]
-    sources = _ran(result, "surrogate", "reduction")
-    formula = "L = −(1/N) Σᵢ Σₜ min(ρᵢₜ Aᵢ, clip(ρᵢₜ, 1 − ε_low, 1 + ε_high) Aᵢ)"
-    return Chapter(_("Advantages become a loss"), formula, lines, words, sources)
-
-
-def _next_clip(result: GlassResult) -> str:
-    """What a second update would find."""
-    sides = [clip for one in result.completions for clip in one.next_clip]
-    clipped = sum(bool(clip) for clip in sides)
-    tokens = format_number(len(sides))
-    if not clipped:
-        words = _(
-            "A second update on this group would not clip any of its %(tokens)s tokens either."
-        )
-        return words % {"tokens": tokens}
-    words = _(
-        "A second update on this group would clip %(clipped)s of its %(tokens)s tokens; they are "
-        "underlined with dots."
-    )
-    return words % {"clipped": format_number(clipped), "tokens": tokens}
 
 
 def _gradient(spec: GlassSpec, result: GlassResult) -> Chapter:

@@ -178,7 +178,7 @@ class GlassForm(forms.Form):
         }
         rate = {"learning_rate": found["learning_rate"], "warmup_steps": 0, "decay": "constant"}
         stage["optimiser"] |= rate
-        stage["algorithm"] |= {"inner_epochs": 1}
+        stage["algorithm"] |= {"inner_epochs": 1, "minibatches": 1}
         return GlassSpec(
             model=subject.spec.model,
             checkpoint=subject.checkpoint.path if subject.checkpoint else "",

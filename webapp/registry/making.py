@@ -12,6 +12,7 @@ from pathlib import Path
 from django.utils.translation import override
 
 from training_core.contract.exports import ExportDir, ExportDtype, ExportOrder
+from training_core.contract.rundir import BESIDE_MODEL
 from training_core.contract.yaml_text import spec_to_yaml
 from webapp.registry.base_models import LINEAGE
 from webapp.registry.card import render_card
@@ -21,7 +22,6 @@ from webapp.registry.refusals import ExportRefused
 from webapp.runs.forks import link_or_copy
 from webapp.runs.models import Checkpoint
 
-NOT_NEEDED = frozenset({"optimiser.safetensors", "state.json"})
 CARD, SPEC = "README.md", "training_spec.yaml"
 
 
@@ -47,7 +47,7 @@ def prepare_directory(export: ModelExport) -> ExportDir:
 def hold_checkpoint(source: Path, target: Path) -> None:
     """Second names for what an export needs of a checkpoint. Raises OSError."""
     for path in sorted(source.iterdir()):
-        if path.name not in NOT_NEEDED:
+        if path.name not in BESIDE_MODEL:
             link_or_copy(str(path), str(target / path.name))
 
 

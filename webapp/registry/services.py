@@ -24,6 +24,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from training_core.contract.exports import ExportDir, ExportDtype, ExportProgress, ExportResult
+from training_core.contract.rundir import BESIDE_MODEL
 from webapp.accounts.models import User
 from webapp.audit.record import record, was_recorded
 from webapp.metrics import live
@@ -106,7 +107,7 @@ def folder_bytes(checkpoint: Checkpoint, dtype: str) -> int:
     """About how large the folder will be: its weights, at most."""
     try:
         files = [path for path in checkpoint.directory.glob("*.safetensors") if path.is_file()]
-        size = sum(path.stat().st_size for path in files if path.name not in making.NOT_NEEDED)
+        size = sum(path.stat().st_size for path in files if path.name not in BESIDE_MODEL)
     except OSError:
         size = checkpoint.size_bytes // 3  # weights and two moments
     return size // 2 if dtype == "bfloat16" else size

@@ -13,11 +13,13 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from training_core.contract.rundir import BESIDE_MODEL
 from training_core.contract.spec import BUILTIN_MODEL, TINY_MODEL, RunSpec
-from webapp.runs.model_files import MOMENTS
+from training_core.contract.stages import RlStage
 from webapp.runs.model_paths import find_model_directory
 
 CHECKPOINT_BYTES_PER_PARAMETER = 12
+REFERENCE_BYTES_PER_PARAMETER = 4
 BUILTIN_PARAMETERS = {BUILTIN_MODEL: 134_515_008, TINY_MODEL: 821_120}
 BYTES_PER_STORED_PARAMETER = 2
 """Of a model on disk; fp32 files make the estimate twice as cautious."""
@@ -42,7 +44,18 @@ def problem_with_space(spec: RunSpec, directory: Path | None = None) -> str:
 def needed_bytes(spec: RunSpec) -> int:
     """Largest size that the run directory is expected to reach."""
     parameters = parameters_of(spec.model.ref)
-    return parameters * CHECKPOINT_BYTES_PER_PARAMETER * checkpoints_kept(spec) + SPARE_BYTES
+    checkpoints = CHECKPOINT_BYTES_PER_PARAMETER * checkpoints_kept(spec)
+    references = REFERENCE_BYTES_PER_PARAMETER * references_kept(spec)
+    return parameters * (checkpoints + references) + SPARE_BYTES
+
+
+def references_kept(spec: RunSpec) -> int:
+    """Stages whose divergence is measured against other weights than the base model's.
+
+    One file on disk serves all checkpoints of a stage; those of two stages may lie side by side.
+    """
+    later = [stage for stage in spec.stages[1:] if isinstance(stage, RlStage)]
+    return min(2, sum(stage.algorithm.divergence.coefficient > 0 for stage in later))
 
 
 def checkpoints_kept(spec: RunSpec) -> int:
@@ -56,11 +69,8 @@ def parameters_of(ref: str) -> int:
         return BUILTIN_PARAMETERS[ref]
     directory = find_model_directory(ref)
     try:
-        size = (
-            sum(f.stat().st_size for f in directory.glob("*.safetensors") if f.name != MOMENTS)
-            if directory
-            else 0
-        )
+        found = directory.glob("*.safetensors") if directory else ()
+        size = sum(file.stat().st_size for file in found if file.name not in BESIDE_MODEL)
     except OSError:
         size = 0
     return size // BYTES_PER_STORED_PARAMETER or UNKNOWN_MODEL_PARAMETERS
@@ -70,8 +80,8 @@ def _used_by(directory: Path | None) -> int:
     """Bytes of checkpoints that the run has already: they are replaced, not added to."""
     if directory is None:
         return 0
-    files = (directory / "checkpoints").rglob("*")
-    return sum(file.stat().st_size for file in files if file.is_file())
+    found = [path.stat() for path in (directory / "checkpoints").rglob("*") if path.is_file()]
+    return sum({facts.st_ino: facts.st_size for facts in found}.values())
 
 
 def _existing(path: Path) -> Path:

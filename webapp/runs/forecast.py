@@ -75,7 +75,11 @@ def forecast(spec: RunSpec) -> Forecast:
     rl = [stage for stage in spec.stages if isinstance(stage, RlStage)]
     rollouts = sum(stage.steps * stage.prompts_per_step * stage.group_size for stage in rl)
     tokens = sum(
-        stage.steps * stage.prompts_per_step * stage.group_size * stage.sampling.max_new_tokens
+        stage.steps
+        * stage.prompts_per_step
+        * stage.group_size
+        * stage.sampling.max_new_tokens
+        * most_rounds(stage)
         for stage in rl
     )
     items = sum(domain.held_out_items for domain in spec.domains)
@@ -91,6 +95,12 @@ def forecast(spec: RunSpec) -> Forecast:
         free_bytes=shutil.disk_usage(_existing(Path(settings.RUNS_DIR))).free,
         warnings=list(_warnings(spec, rl)),
     )
+
+
+def most_rounds(stage: RlStage) -> int:
+    """How often dynamic sampling may sample the groups of a step."""
+    algorithm = stage.algorithm
+    return algorithm.most_sampling_rounds if algorithm.dynamic_sampling else 1
 
 
 def queue_now() -> Queue:
@@ -111,6 +121,19 @@ def _evaluations(spec: RunSpec, rl: list[RlStage]) -> int:
     return int(spec.evaluation.at_start) + between + ends
 
 
+def _rl_warnings(stage: RlStage) -> Iterator[str]:
+    """Those of one rl stage."""
+    if stage.shuffle_rewards:
+        words = _("%(stage)s: rewards are shuffled, so nothing can be learnt (a control).")
+        yield words % {"stage": stage.name}
+    if most_rounds(stage) > 1:
+        words = _("%(stage)s: dynamic sampling may sample up to %(times)s times as much.")
+        yield words % {"stage": stage.name, "times": most_rounds(stage)}
+    if stage.group_size < 4:
+        words = _("%(stage)s: groups of %(size)s often agree, and then teach nothing.")
+        yield words % {"stage": stage.name, "size": stage.group_size}
+
+
 def _warnings(spec: RunSpec, rl: list[RlStage]) -> Iterator[str]:
     """What is allowed and yet worth a second look."""
     for stage in spec.stages:
@@ -118,12 +141,7 @@ def _warnings(spec: RunSpec, rl: list[RlStage]) -> Iterator[str]:
             words = _("%(stage)s: the learning rate is 0, so nothing is learnt (a control).")
             yield words % {"stage": stage.name}
     for stage in rl:
-        if stage.shuffle_rewards:
-            words = _("%(stage)s: rewards are shuffled, so nothing can be learnt (a control).")
-            yield words % {"stage": stage.name}
-        if stage.group_size < 4:
-            words = _("%(stage)s: groups of %(size)s often agree, and then teach nothing.")
-            yield words % {"stage": stage.name, "size": stage.group_size}
+        yield from _rl_warnings(stage)
     if not spec.evaluation.at_start:
         yield _("Without an evaluation at the start there is no base to compare with.")
     idle = [domain.name for domain in spec.domains if domain.weight == 0]

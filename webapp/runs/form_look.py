@@ -98,7 +98,7 @@ LABELS: dict[Place, Promise] = {
     (spec.BudgetSpec, "max_tokens"): _("Token limit"),
 }
 
-TAG_LABELS: dict[str, Promise] = {
+TAG_LABELS: dict[str, str | Promise] = {
     "reasoning_gym": _("Generator (reasoning-gym)"),
     "dataset": _("Dataset"),
     "correctness": _("Correctness"),
@@ -108,6 +108,14 @@ TAG_LABELS: dict[str, Promise] = {
     "weighted_sum": _("Weighted sum"),
     "sft": _("Supervised warm-up (SFT)"),
     "rl": _("Reinforcement learning (RL)"),
+    "grpo": "GRPO",
+    "dr_grpo": "Dr. GRPO",
+    "dapo": "DAPO",
+    "gspo": "GSPO",
+    "cispo": "CISPO",
+    "rloo": "RLOO",
+    "reinforce_plus_plus": "REINFORCE++",
+    "reinforce_plus_plus_baseline": _("REINFORCE++ with a baseline"),
 }
 
 

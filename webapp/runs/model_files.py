@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import yaml
 from django.utils.translation import gettext as _
 
+from training_core.contract.rundir import BESIDE_MODEL
+
 LONGEST_HEADER_BYTES = 100_000_000
 """The limit of the safetensors format itself."""
 LONGEST_TEXT_BYTES = 20_000_000
 LARGEST = 2**63 - 1
 """Larger numbers in a file are nonsense, and the longest of them Python does not even write."""
-MOMENTS = "optimiser.safetensors"
-"""Lies beside the weights in a run's own checkpoint."""
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
@@ -58,7 +58,7 @@ def read_model_files(folder: Path) -> ModelFiles:
     config = read_json(folder / "config.json")
     tokenizer = read_json(folder / "tokenizer_config.json")
     found = sorted(_files(folder, "*.safetensors"))
-    weights = [path for path in found if path.name != MOMENTS]
+    weights = [path for path in found if path.name not in BESIDE_MODEL]
     headers = [read_header(path) for path in weights]
     text = config.get("text_config") if isinstance(config.get("text_config"), dict) else config
     names = config.get("architectures")

@@ -18,12 +18,13 @@ from tests.training_core.models.policies import (
 from training_core.algorithms.learner import SMALLEST_MICRO_BATCH_TOKENS, Learner, TokenLoss
 from training_core.contract.stages import OptimiserSpec
 from training_core.failures import Interrupted, OutOfMemory
-from training_core.models.logprobs import TokenLogprobs
+from training_core.models.logprobs import HeadSettings, TokenLogprobs
 from training_core.models.optimiser import build_optimiser
 from training_core.models.packing import PackedBatch, TokenSequence
 from training_core.models.policy import Policy
 
 UNEVEN = [(5, 2), (9, 8), (3, 1), (12, 11), (4, 6), (7, 3)]
+TOKENS = sum(length for _, length in UNEVEN)
 WHOLE = 1_000_000
 
 
@@ -45,8 +46,9 @@ def make_learner(policy: Policy, budget: int, listener: Listener | None = None) 
 
 
 def weighted_loss(batch: PackedBatch, found: TokenLogprobs) -> tuple[torch.Tensor, int]:
-    """-(member + 1) log pi: every sequence has a weight of its own, so none can stand in."""
-    return -found.logprobs_N * weights_of(batch), len(found.logprobs_N)
+    """-(member + 1) log pi / tokens: every sequence has a weight of its own, so none can stand
+    in."""
+    return -found.logprobs_N * weights_of(batch) / TOKENS, len(found.logprobs_N)
 
 
 def weights_of(batch: PackedBatch) -> torch.Tensor:
@@ -76,11 +78,8 @@ def window_gradient(budget: int, *, lanes: int = 1) -> tuple[list[torch.Tensor],
     policy, listener = build_policy(), Listener()
     policy.use_lanes(lanes)
     sequences = make_sequences(*UNEVEN)
-    tokens = sum(length for _, length in UNEVEN)
-    tallies = make_learner(policy, budget, listener).accumulate(
-        sequences, weighted_loss, divisor_tokens=tokens
-    )
-    assert sum(tallies) == tokens
+    tallies = make_learner(policy, budget, listener).accumulate(sequences, weighted_loss)
+    assert sum(tallies) == TOKENS
     return gradients(policy), len(listener.heard)
 
 
@@ -91,7 +90,7 @@ def reference_gradient() -> list[torch.Tensor]:
     total = torch.stack(
         [-(n + 1.0) * reference_logprobs(policy, one).sum() for n, one in enumerate(sequences)]
     ).sum()
-    (total / sum(length for _, length in UNEVEN)).backward()
+    (total / TOKENS).backward()
     return gradients(policy)
 
 
@@ -115,7 +114,7 @@ def test_log_probabilities_come_in_the_order_of_the_sequences() -> None:
     policy = build_policy()
     sequences = [*make_group(6, [4, 1, 7]), *make_sequences((3, 5), (9, 2))]
     for budget in (WHOLE, 20):
-        found = make_learner(policy, budget).logprobs(sequences, temperature=0.7)
+        found = make_learner(policy, budget).logprobs(sequences, HeadSettings(0.7))
         with torch.no_grad():
             for sequence, logprobs in zip(sequences, found, strict=True):
                 expected = reference_logprobs(policy, sequence, 0.7)
@@ -136,9 +135,9 @@ def fails_above(tokens: int) -> TokenLoss[int]:
 
 def test_running_out_of_memory_halves_the_micro_batches() -> None:
     """Nothing of the failed try is left in the gradient."""
-    policy, tokens = build_policy(), sum(length for _, length in UNEVEN)
+    policy = build_policy()
     learner = make_learner(policy, 120)
-    learner.accumulate(make_sequences(*UNEVEN), fails_above(12), divisor_tokens=tokens)
+    learner.accumulate(make_sequences(*UNEVEN), fails_above(12))
     assert learner.halvings == [60, 30]
     assert learner.micro_batch_tokens == 30
     assert_close(gradients(policy), reference_gradient())
@@ -148,7 +147,7 @@ def test_a_sequence_that_never_fits_is_a_clear_failure() -> None:
     policy = build_policy()
     learner = make_learner(policy, 100)
     with pytest.raises(OutOfMemory, match="single sequence of up to 23 tokens") as caught:
-        learner.accumulate(make_sequences(*UNEVEN), fails_above(0), divisor_tokens=1)
+        learner.accumulate(make_sequences(*UNEVEN), fails_above(0))
     assert learner.micro_batch_tokens >= SMALLEST_MICRO_BATCH_TOKENS
     assert "max_new_tokens" in caught.value.advice
     assert all(weight.grad is None for weight in policy.parameters())
@@ -160,7 +159,7 @@ def test_another_error_is_not_taken_for_memory() -> None:
 
     learner = make_learner(build_policy(), 100)
     with pytest.raises(RuntimeError, match="shapes do not match"):
-        learner.accumulate(make_sequences(*UNEVEN), loss, divisor_tokens=1)
+        learner.accumulate(make_sequences(*UNEVEN), loss)
     assert learner.micro_batch_tokens == 100
 
 
@@ -168,10 +167,10 @@ def test_an_update_can_be_abandoned_only_where_nothing_has_changed() -> None:
     policy, listener = build_policy(), Listener(end_at=2)
     learner = make_learner(policy, 24, listener)
     with pytest.raises(Interrupted):
-        learner.accumulate(make_sequences(*UNEVEN), weighted_loss, divisor_tokens=1)
+        learner.accumulate(make_sequences(*UNEVEN), weighted_loss)
     assert listener.heard == [(0, 4), (1, 4), (2, 4)]
     policy.clear_gradients()
-    learner.accumulate(make_sequences(*UNEVEN), weighted_loss, divisor_tokens=1, may_abandon=False)
+    learner.accumulate(make_sequences(*UNEVEN), weighted_loss, may_abandon=False)
     assert len(listener.heard) == 7
 
 
@@ -218,7 +217,5 @@ def test_a_sampler_of_its_own_follows_each_update() -> None:
 def test_sequences_of_one_token_have_a_gradient() -> None:
     policy = build_policy()
     sequences = [TokenSequence((5,), (9,)), TokenSequence((5,), (10,))]
-    make_learner(policy, WHOLE).accumulate(
-        sequences, lambda _, found: (-found.logprobs_N, 0), divisor_tokens=2
-    )
+    make_learner(policy, WHOLE).accumulate(sequences, lambda _, found: (-found.logprobs_N, 0))
     assert any(bool(gradient.any()) for gradient in gradients(policy))

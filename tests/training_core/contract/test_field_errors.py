@@ -47,7 +47,12 @@ NODE = "reward.root.terms.0.node"
         ("stages.1.sampling.temperature", 0, "Must be above 0; got 0."),
         ("stages.1.type", "dpo", "Must be one of 'sft', 'rl'; got 'dpo'."),
         ("stages.1.type", DELETE, "This field is required."),
-        ("stages.1.algorithm.type", "ppo", "Must be one of 'grpo'; got 'ppo'."),
+        (
+            "stages.1.algorithm.type",
+            "gpro",
+            "Must be one of 'grpo', 'dr_grpo', 'dapo', 'gspo', 'cispo', 'rloo', "
+            "'reinforce_plus_plus', 'reinforce_plus_plus_baseline'; got 'gpro'.",
+        ),
         ("stages.1", 5, "Must be a group of fields; got 5."),
         ("domains.0.type", "web", "Must be one of 'reasoning_gym', 'dataset'; got 'web'."),
         ("domains.0.params", [1], "Must be a group of named values; got [1]."),

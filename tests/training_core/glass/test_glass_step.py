@@ -12,6 +12,7 @@ import torch
 from tests.training_core.glass.conftest import STAGE
 from tests.training_core.trainer.runs import of_kind, read_events
 from training_core.checkpoints import read_checkpoint
+from training_core.contract.algorithms import GroupRelativeSpec
 from training_core.contract.glass import DomainPrompt, GlassDir, GlassResult, GlassSpec
 from training_core.contract.rewards import LengthReward, RewardSpec
 from training_core.contract.rollouts import RolloutGroupRecord
@@ -42,6 +43,7 @@ class Taken:
         *,
         keeps_moments: bool = False,
         reward: RewardSpec | None = None,
+        algorithm: GroupRelativeSpec | None = None,
         **optimiser: Any,
     ) -> None:
         run = run_dir.read_spec()
@@ -55,7 +57,13 @@ class Taken:
             keeps_moments=keeps_moments,
             prompt=DomainPrompt(domain=run.domains[0], index=pick.prompt_index, seed=run.seed),
             reward=reward or run.reward,
-            stage=STAGE.model_copy(update={"steps": 1, "optimiser": settings}),
+            stage=STAGE.model_copy(
+                update={
+                    "steps": 1,
+                    "optimiser": settings,
+                    "algorithm": algorithm or STAGE.algorithm,
+                }
+            ),
             resources=run.resources,
             seed=run.seed,
         )
@@ -194,7 +202,7 @@ def test_the_code_that_ran_is_named(finished: RunDir, tmp_path: Path) -> None:
     assert len(result.sources) == 6
     for source in result.sources:
         line = (root / source.file).read_text().splitlines()[source.line - 1]
-        assert line.startswith(f"def {source.function.rpartition('.')[2]}(")
+        assert line.lstrip().startswith(f"def {source.function.rpartition('.')[2]}(")
         assert source.doc
     assert "A_i = (r_i - mean_g) / (std_g + eps)" in result.sources[1].doc
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 from accelerate import Accelerator
 
-from training_core.losses.reduction import sum_gradients, token_mean, window_divisor
+from training_core.contract.algorithms import Reduction
+from training_core.losses.reduction import Window, measure_window, sum_gradients
 
 
 @pytest.fixture(scope="module")
@@ -14,29 +15,26 @@ def accelerator() -> Accelerator:
     return Accelerator(cpu=True)
 
 
-def test_two_rows_of_two_and_eight_tokens(accelerator: Accelerator) -> None:
-    """Loss 1 on the short row, 0 on the long one: 2 of 10 tokens, not half of the rows."""
-    loss_N = torch.tensor([1.0] * 2 + [0.0] * 8)
-    assert float(token_mean(loss_N, divisor_tokens=window_divisor(accelerator, 10))) == (
-        pytest.approx(0.2)
-    )
+@pytest.mark.parametrize(
+    ("reduction", "loss"),
+    # Loss 1 on the short row, 0 on the long one, limit 10.
+    [("token_mean", 0.2), ("sequence_mean", 0.5), ("constant", 0.1)],
+)
+def test_two_rows_of_two_and_eight_tokens(
+    accelerator: Accelerator, reduction: Reduction, loss: float
+) -> None:
+    window = measure_window(accelerator, tokens=10, sequences=2)
+    assert 2 * window.token_weight(reduction, length=2, longest=10) == pytest.approx(loss)
 
 
-def test_shares_of_micro_batches_add_up(accelerator: Accelerator) -> None:
-    loss_N = torch.arange(10.0)
-    divisor = window_divisor(accelerator, 10)
-    for sizes in ([10], [3, 7], [1, 2, 3, 4]):
-        shares = [token_mean(part, divisor_tokens=divisor) for part in loss_N.split(sizes)]
-        assert float(sum(shares)) == pytest.approx(4.5)
-
-
-def test_nothing_to_learn_from_stays_finite(accelerator: Accelerator) -> None:
-    assert window_divisor(accelerator, 0) == 1.0
-    assert float(token_mean(torch.zeros(0), divisor_tokens=1.0)) == 0.0
+@pytest.mark.parametrize("reduction", ["token_mean", "sequence_mean", "constant"])
+def test_nothing_to_learn_from_stays_finite(accelerator: Accelerator, reduction: Reduction) -> None:
+    window = measure_window(accelerator, tokens=0, sequences=0)
+    assert window.token_weight(reduction, length=0, longest=10) == 0.0
 
 
 def test_divisor_counts_beyond_float32_exactly(accelerator: Accelerator) -> None:
-    assert window_divisor(accelerator, 2**24 + 1) == 2**24 + 1
+    assert measure_window(accelerator, tokens=2**24 + 1, sequences=3) == Window(2**24 + 1, 3)
 
 
 def test_a_weight_without_gradient_counts_as_zero(accelerator: Accelerator) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import MethodType
 from typing import Any
 
 import pytest
@@ -22,9 +23,13 @@ CPU = torch.device("cpu")
 EMBEDDING_FACTOR, LINEAR_FACTOR = 1.5, 1.25
 
 
-def build_policy(**facts: Any) -> Policy:
-    """A lively tiny policy in float32; `facts` replace what was found out about the model."""
-    model = build_tiny_model()
+def build_policy(dtype: torch.dtype = torch.float32, **facts: Any) -> Policy:
+    """A lively tiny policy; `facts` replace what was found out about the model."""
+    model = build_tiny_model().to(dtype)
+    if dtype == torch.float64:
+        for module in model.modules():
+            if type(module).__name__.endswith("RMSNorm"):
+                module.forward = MethodType(exact_norm, module)
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if weight.ndim == 2:
@@ -32,6 +37,13 @@ def build_policy(**facts: Any) -> Policy:
     policy = make_policy("tiny", LoadedModel(model, build_tiny_tokenizer()), device=CPU)
     policy.facts = replace(policy.facts, **facts)
     return policy
+
+
+def exact_norm(self: Any, hidden_RTD: torch.Tensor) -> torch.Tensor:
+    """The model's norm without its float32 inside, which would hide what float64 is to show."""
+    mean_RT1 = hidden_RTD.square().mean(-1, keepdim=True)
+    normed: torch.Tensor = self.weight * hidden_RTD * torch.rsqrt(mean_RT1 + self.variance_epsilon)
+    return normed
 
 
 def make_sequences(*shape: tuple[int, int]) -> list[TokenSequence]:
@@ -55,10 +67,17 @@ def make_group(prompt: int, completions: list[int]) -> list[TokenSequence]:
 def reference_logprobs(
     policy: Policy, sequence: TokenSequence, temperature: float = 1.0
 ) -> torch.Tensor:
-    """log softmax(logits / T)[token] by the model's own forward on one plain sequence.
+    """log softmax(logits / T)[token] by the model's own forward on one plain sequence."""
+    return reference_tokens(policy, sequence, temperature)[0].float()
 
-    With gradient. Weights and sums are in float64: in float32 the reference's own rounding, which
-    differs from processor to processor, was as large as that of what is compared with it.
+
+def reference_tokens(
+    policy: Policy, sequence: TokenSequence, temperature: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log-probability and entropy at each completion token, float64, with gradient.
+
+    Weights and sums are in float64: in float32 the reference's own rounding, which differs from
+    processor to processor, was as large as that of what is compared with it.
     """
     ids = torch.tensor([[*sequence.prompt_ids, *sequence.completion_ids]])
     weights = {name: weight.double() for name, weight in policy.model.named_parameters()}
@@ -66,7 +85,7 @@ def reference_logprobs(
     logits = made.logits[0, len(sequence.prompt_ids) - 1 : -1]
     all_logprobs = torch.nn.functional.log_softmax(logits / temperature, dim=-1)
     chosen = all_logprobs[range(len(sequence.completion_ids)), list(sequence.completion_ids)]
-    return chosen.float()
+    return chosen, -(all_logprobs.exp() * all_logprobs).sum(-1)
 
 
 @pytest.fixture(scope="session", autouse=True)

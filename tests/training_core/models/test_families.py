@@ -22,7 +22,7 @@ from tests.training_core.models.policies import (
     reference_logprobs,
 )
 from training_core.algorithms.learner import Learner
-from training_core.models.logprobs import TokenLogprobs
+from training_core.models.logprobs import HeadSettings, TokenLogprobs
 from training_core.models.packing import PackedBatch, TokenSequence
 from training_core.models.policy import Policy
 from training_core.rollouts.engine import GenerationSettings, Request, generate
@@ -111,13 +111,13 @@ def test_the_learner_computes_what_the_model_does(policy: Policy, lengths: list[
     """Values and gradients, whether rows are shared or not."""
     sequences = make_group(5, lengths) + make_sequences((4, 6), (2, 3))
     learner = Learner(policy, Accelerator(cpu=True), 4096, no_progress)
-    found = learner.logprobs(sequences, temperature=0.7)
+    found = learner.logprobs(sequences, HeadSettings(0.7))
     for sequence, logprobs in zip(sequences, found, strict=True):
         with torch.no_grad():
             expected = reference_logprobs(policy, sequence, 0.7)
         assert torch.allclose(logprobs, expected, atol=2e-5, rtol=0)
     policy.clear_gradients()
-    learner.accumulate(sequences, minus_logprob, divisor_tokens=1.0)
+    learner.accumulate(sequences, minus_logprob)
     own = [weight.grad.clone() for weight in policy.parameters() if weight.grad is not None]
     assert len(own) == len(policy.parameters())
     policy.clear_gradients()
@@ -139,9 +139,9 @@ def test_a_window_that_were_not_heeded_would_be_seen() -> None:
     assert policy.facts.shared_prompts
     sequences = make_group(5, [25, 25])
     learner = Learner(policy, Accelerator(cpu=True), 4096, no_progress)
-    right = learner.logprobs(sequences, temperature=1.0)
+    right = learner.logprobs(sequences)
     object.__setattr__(policy.facts, "window_tokens", None)
-    wrong = learner.logprobs(sequences, temperature=1.0)
+    wrong = learner.logprobs(sequences)
     assert not torch.allclose(torch.cat(right), torch.cat(wrong), atol=1e-3)
 
 

@@ -15,7 +15,7 @@ from tests.training_core.models.policies import (
 )
 from training_core.models import logprobs as logprobs_module
 from training_core.models.loading import LoadedModel, make_policy
-from training_core.models.logprobs import completion_logprobs
+from training_core.models.logprobs import HeadSettings, completion_logprobs
 from training_core.models.packing import TokenSequence, build_batch, join_rows, plan_rows
 from training_core.models.policy import Policy
 from training_core.models.tiny import build_tiny_tokenizer
@@ -36,7 +36,7 @@ def found_logprobs(
     if share:
         rows = join_rows(sequences, rows, row_tokens=row_tokens)
     batch = build_batch(sequences, rows, pad_id=policy.facts.pad_id)
-    found = completion_logprobs(policy, batch, temperature=temperature).logprobs_N
+    found = completion_logprobs(policy, batch, HeadSettings(temperature)).logprobs_N
     lengths = [len(sequences[member].completion_ids) for member in batch.members]
     parts = dict(zip(batch.members, found.split(lengths), strict=True))
     return [parts[index] for index in range(len(sequences))]

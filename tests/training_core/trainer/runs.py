@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from training_core.contract.algorithms import DivergenceSpec, GrpoSpec
 from training_core.contract.control import Command, ControlCommand
 from training_core.contract.domains import ReasoningGymDomain
 from training_core.contract.events import EVENT, Event, EventHead, MetricsLogged
@@ -39,7 +40,6 @@ from training_core.contract.spec import (
     RunSpec,
 )
 from training_core.contract.stages import (
-    GrpoSpec,
     OptimiserSpec,
     RlStage,
     SamplingSpec,
@@ -82,7 +82,10 @@ RL = RlStage(
     group_size=4,
     sampling=SamplingSpec(max_new_tokens=6, temperature=0.9),
     optimiser=OptimiserSpec(learning_rate=1e-3, decay="linear", warmup_steps=2),
-    algorithm=GrpoSpec(inner_epochs=2),
+    algorithm=GrpoSpec(
+        inner_epochs=2,
+        divergence=DivergenceSpec(coefficient=0.02, target_nats=0.05, horizon_rollouts=100),
+    ),
 )
 STEPS = SFT.steps + RL.steps
 

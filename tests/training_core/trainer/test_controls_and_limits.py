@@ -27,16 +27,17 @@ from tests.training_core.trainer.runs import (
 )
 from training_core import launch as launch_module
 from training_core.contract.events import Event
+from training_core.contract.rollouts import RewardScore
 from training_core.contract.rundir import RunDir
 from training_core.contract.spec import BudgetSpec, EvaluationSpec, ModelSpec
 from training_core.contract.stages import OptimiserSpec, RlStage
+from training_core.judge import earnings_of
 from training_core.models import device as device_module
 from training_core.models.device import apply_plan
 from training_core.models.tiny import build_tiny_model
 from training_core.monitors import steering as steering_module
 from training_core.session import Session
-from training_core.train import training_rewards
-from training_core.types import RolloutGroup
+from training_core.types import Rollout, RolloutGroup
 
 STILL = OptimiserSpec(learning_rate=0.0)
 
@@ -69,7 +70,9 @@ def groups_of_rewards() -> list[RolloutGroup]:
 
 def dealt(step: int, *, shuffle: bool = True, seed: int = 0) -> list[float | None]:
     session = cast(Session, SimpleNamespace(spec=small_spec(seed=seed)))
-    return training_rewards(session, with_rl(shuffle_rewards=shuffle), step, groups_of_rewards())
+    stage = with_rl(shuffle_rewards=shuffle)
+    found = earnings_of(session, stage, step, groups_of_rewards())
+    return [None if earned is None else earned.reward for earned in found]
 
 
 def test_shuffled_rewards_are_the_same_rewards_elsewhere() -> None:
@@ -88,6 +91,21 @@ def test_shuffled_rewards_leave_the_groups_they_came_from() -> None:
     """A shuffle inside groups would leave each group's own baseline, and some signal."""
     moved = [set(dealt(step)[:4]) - {None} for step in range(20)]
     assert any(values & {4.0, 5.0, 6.0} for values in moved)
+
+
+def test_shuffled_rewards_take_their_parts_with_them() -> None:
+    """An advantage that is made of single rewards must not find them where they were earned."""
+
+    def scored(value: float) -> Rollout:
+        score = RewardScore(name="r", weight=1.0, status="ok", value=value, explanation="")
+        return replace(make_rollout([5], value), scores=(score,))
+
+    groups = [make_group("a", [scored(float(value)) for value in range(12)])]
+    session = cast(Session, SimpleNamespace(spec=small_spec()))
+    found = earnings_of(session, with_rl(shuffle_rewards=True), 1, groups)
+    values = [earned.scores[0].value for earned in found if earned]
+    assert values == [earned.reward for earned in found if earned]
+    assert sorted(values) != values
 
 
 def test_records_of_a_shuffled_run_keep_the_rewards_that_were_earned(
@@ -212,7 +230,7 @@ def test_an_unforeseen_error_may_be_tried_again(
         raise ZeroDivisionError("by nothing")
 
     run_dir = new_run(tmp_path)
-    monkeypatch.setattr("training_core.train.score_groups", fail)
+    monkeypatch.setattr("training_core.gather.score_groups", fail)
     ending = run_here(run_dir)
     assert (ending.outcome, ending.cause, ending.retryable) == ("failed", "crash", True)
     assert ending.message == "ZeroDivisionError: by nothing"

@@ -20,52 +20,48 @@ from tests.training_core.trainer.runs import (
     small_spec,
 )
 from training_core import train as train_module
-from training_core.algorithms.grpo import Grpo
+from training_core.algorithms import update as update_module
 from training_core.boundary import MOST_SKIPPED_IN_A_ROW
 from training_core.checkpoints import read_checkpoint, saved_steps
+from training_core.contract.algorithms import PolicyGradientSpec
 from training_core.contract.rundir import RunDir
 from training_core.contract.spec import CheckpointSpec
 from training_core.contract.stages import RlStage
-from training_core.domains.item import PromptItem
-from training_core.losses.policy_gradient import Surrogate
-from training_core.session import Session
-from training_core.types import RolloutGroup
+from training_core.gather import Gathered
+from training_core.losses.policy_loss import PolicyLoss, TokenInputs
+from training_core.session import Session, Stopwatch
 
 Steps = Callable[[int], bool]
 
 
 def break_loss(monkeypatch: pytest.MonkeyPatch, broken: Steps, value: float = math.nan) -> None:
     """Make the rl loss of some steps not finite, in both inner epochs."""
-    token_loss, collect = Grpo.token_loss, train_module.collect
+    loss, gather = update_module.policy_loss, train_module.gather_groups
     current = [0]
 
-    def spoil(self: Grpo, *tensors: torch.Tensor) -> Surrogate:
-        found = token_loss(self, *tensors)
+    def spoil(spec: PolicyGradientSpec, coefficient: float, tokens: TokenInputs) -> PolicyLoss:
+        found = loss(spec, coefficient, tokens)
         return replace(found, loss_N=found.loss_N * value) if broken(current[0]) else found
 
-    def note(
-        session: Session, spec: RlStage, step: int, items: list[PromptItem]
-    ) -> list[RolloutGroup]:
+    def note(session: Session, spec: RlStage, step: int, watch: Stopwatch) -> Gathered:
         current[0] = step
-        return collect(session, spec, step, items)
+        return gather(session, spec, step, watch)
 
-    monkeypatch.setattr(Grpo, "token_loss", spoil)
-    monkeypatch.setattr(train_module, "collect", note)
+    monkeypatch.setattr(update_module, "policy_loss", spoil)
+    monkeypatch.setattr(train_module, "gather_groups", note)
 
 
 def break_weights(monkeypatch: pytest.MonkeyPatch, at_step: int) -> None:
     """Put NaN into the weights before that step samples."""
-    collect = train_module.collect
+    gather = train_module.gather_groups
 
-    def spoil(
-        session: Session, spec: RlStage, step: int, items: list[PromptItem]
-    ) -> list[RolloutGroup]:
+    def spoil(session: Session, spec: RlStage, step: int, watch: Stopwatch) -> Gathered:
         if step == at_step:
             with torch.no_grad():
                 session.policy.parameters()[0].fill_(math.nan)
-        return collect(session, spec, step, items)
+        return gather(session, spec, step, watch)
 
-    monkeypatch.setattr(train_module, "collect", spoil)
+    monkeypatch.setattr(train_module, "gather_groups", spoil)
 
 
 def grad_norms(run_dir: RunDir) -> dict[int, float]:

@@ -70,7 +70,8 @@ CASES = [
     ("stages.1.group_size", "1", "Must be at least 2; got 1."),
     ("stages.1.optimiser.learning_rate", "-1", "Must be at least 0"),
     ("stages.1.optimiser.learning_rate", "", "Must be a number"),
-    ("stages.1.algorithm.clip_low", "1", "Must be below 1"),
+    ("stages.1.algorithm.clip_low", "1.5", "Must be at most 1"),
+    ("stages.1.algorithm.dual_clip", "1.1", "Must be above 1 + clip_high."),
     ("stages.0.name", "Warm Up", "Must be lower-case letters, digits, _ and -"),
     ("domains.0.weight", "nan", "finite"),
     ("domains.0.params", "max_digits: 1\nbogus: 3", "bogus"),
@@ -282,3 +283,38 @@ def test_hostile_names_live_through_form_and_yaml(name: str, browser: Client) ->
     assert parse_yaml(text)["name"] == name
     assert send(browser, {**posted, "name": name}).status_code == 302
     assert Run.objects.get().name == name
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "fields"),
+    [
+        ("dapo", {"clip_high": "0.28", "overlong_frac": "0.2", "dynamic_sampling": "true"}),
+        ("gspo", {"clip_low": "0.0003", "clip_high": "0.0004", "ratio": "sequence"}),
+        (
+            "rloo",
+            {
+                "divergence.coefficient": "0.05",
+                "divergence.estimator": "k1",
+                "divergence.place": "reward",
+            },
+        ),
+    ],
+)
+def test_an_algorithm_brings_its_own_settings(
+    algorithm: str, fields: dict[str, str], browser: Client
+) -> None:
+    """Those of the algorithm before it, epsilons above all, do not stay behind."""
+    place = "stages.1.algorithm"
+    changed = {
+        **form_of(browser),
+        f"{place}.clip_high": "0.5",
+        "action": f"become:{place}",
+        f"become:{place}": algorithm,
+    }
+    found = submitted(browser.post(NEW, changed).content.decode())
+    assert found[f"{place}.type"] == algorithm
+    assert {name: found[f"{place}.{name}"] for name in fields} == fields
+    browser.post(NEW, {**found, "action": "launch"})
+    (_, stage) = Run.objects.get().read_spec().stages
+    assert stage.algorithm == type(stage.algorithm)()
+    assert stage.algorithm.type == algorithm

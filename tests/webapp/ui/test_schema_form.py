@@ -121,10 +121,11 @@ def test_an_error_behind_the_fold_opens_it() -> None:
     document = TINY_COPY.spec.model_dump(mode="json")
     errors = [FieldError("stages.1.algorithm.clip_low", "Must be below 1.")]
     built = build_form(RunSpec, document, errors, look=LOOK)
-    stage = next(n for n in walk(built.root) if n.path == "stages.1")
-    assert isinstance(stage, GroupNode)
-    assert stage.rest_is_wrong
-    html = render_to_string(stage.template, {"node": stage})
+    algorithm = next(
+        n for n in walk(built.root) if n.path == "stages.1.algorithm" and isinstance(n, GroupNode)
+    )
+    assert algorithm.rest_is_wrong
+    html = render_to_string(algorithm.template, {"node": algorithm})
     assert '<details class="rest" open>' in html
 
 

@@ -141,7 +141,9 @@ class _Builder:
         group = None
         if member is not None:
             group = self.group(member, value, path, self._tag_label(member), _summary(member))
-        return VariantNode(path, label, shape.help, str(tag or ""), self._choices(shape), group)
+        node = VariantNode(path, label, shape.help, str(tag or ""), self._choices(shape), group)
+        node.shows_label = len(shapes_of(model)) > 1
+        return node
 
     def _list(self, model: type[BaseModel], shape: FieldShape, value: Any, path: str) -> ListNode:
         """The node of a list of models."""

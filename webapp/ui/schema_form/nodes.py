@@ -172,6 +172,8 @@ class VariantNode:
     chosen: str
     choices: list[Choice]
     group: GroupNode | None
+    shows_label: bool = True
+    """Whether its label is seen: not where it is all that there is."""
     errors: list[str] = field(default_factory=list)
     template: str = "ui/form/variant.html"
 
